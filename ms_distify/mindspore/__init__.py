@@ -1,0 +1,1 @@
+"""What ms-distify knows about MindSpore, as data."""

@@ -1,0 +1,152 @@
+"""Every qualified name of MindSpore (and around it) that ms-distify recognises, once.
+
+Names are compared in canonical form: where MindSpore offers a thing under several modules
+(``mindspore.context.set_context`` and ``mindspore.set_context``), one of them stands for all.
+"""
+
+from __future__ import annotations
+
+from . import catalog
+
+SET_CONTEXT = "mindspore.set_context"
+SET_DEVICE = "mindspore.set_device"
+CONTEXT_CALLS = frozenset({SET_CONTEXT, SET_DEVICE})
+SET_PARALLEL = "mindspore.set_auto_parallel_context"
+RESET_PARALLEL = "mindspore.reset_auto_parallel_context"
+SET_SEED = "mindspore.set_seed"
+PARALLEL_MODE = "mindspore.ParallelMode"
+INIT = "mindspore.communication.init"
+GET_RANK = "mindspore.communication.get_rank"
+GET_GROUP_SIZE = "mindspore.communication.get_group_size"
+CELL = "mindspore.nn.Cell"
+MODEL = "mindspore.Model"
+TENSOR = "mindspore.Tensor"
+PARAMETER = "mindspore.Parameter"
+LOAD_CHECKPOINT = "mindspore.load_checkpoint"
+SAVE_CHECKPOINT = "mindspore.save_checkpoint"
+MODEL_CHECKPOINT = "mindspore.ModelCheckpoint"
+EXPORT = "mindspore.export"
+GRAD_REDUCER = "mindspore.nn.DistributedGradReducer"
+DISTRIBUTED_SAMPLER = "mindspore.dataset.DistributedSampler"
+GENERATOR_DATASET = "mindspore.dataset.GeneratorDataset"
+DATASET_ZIP = frozenset({"mindspore.dataset.zip", "mindspore.dataset.ZipDataset"})
+FILE_WRITER = "mindspore.mindrecord.FileWriter"
+
+# Calls that make a gradient function by hand: nothing reduces what they give.
+GRADIENT_CALLS = frozenset(
+    {
+        "mindspore.value_and_grad",
+        "mindspore.grad",
+        "mindspore.ops.value_and_grad",
+        "mindspore.ops.grad",
+        "mindspore.ops.GradOperation",
+        "mindspore.nn.ForwardValueAndGrad",
+    }
+)
+
+# Objects that write files, and the parameter that names where: (parameter, its position).
+WRITER_DIRECTORIES = {
+    MODEL_CHECKPOINT: ("directory", 1),
+    "mindspore.SummaryCollector": ("summary_dir", 0),
+    "mindspore.SummaryRecord": ("log_dir", 0),
+}
+
+# What tells one rank from another.
+RANK_CALLS = frozenset({GET_RANK, GET_GROUP_SIZE, "mindspore.communication.get_local_rank"})
+RANK_VARIABLES = frozenset({"RANK_ID", "RANK_SIZE", "DEVICE_ID", "DEVICE_NUM", "MS_NODE_ID", "LOCAL_RANK",
+                            "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"})  # fmt: skip
+# What differs from process to process.
+VARYING_CALLS = frozenset({"time.time", "time.time_ns", "time.perf_counter", "os.getpid", "os.urandom", "uuid.uuid4",
+                           "uuid.uuid1", "datetime.datetime.now", "random.randint", "random.random",
+                           "random.randrange", "random.getrandbits", "numpy.random.randint",
+                           "secrets.randbelow"})  # fmt: skip
+
+# Dataset methods that give an iterator over the rows, not a dataset.
+ITERATORS = frozenset({"create_tuple_iterator", "create_dict_iterator"})
+
+# Packages that build and distribute training by themselves.
+WRAPPERS = ("mindcv", "mindnlp", "mindformers", "mindyolo", "mindocr", "mindface", "mindone", "mindelec",
+            "mindflow", "mindspore_gl", "mindaudio", "mindvideo", "mindpet", "mindspore_lightning", "tinyms")  # fmt: skip
+
+_PREFIXES = (
+    ("mindspore.communication.management.", "mindspore.communication."),
+    ("mindspore.communication._comm_helper.", "mindspore.communication."),
+    ("mindspore.context.", "mindspore."),
+    ("mindspore.parallel._utils.", "mindspore."),
+    ("mindspore.common.api.", "mindspore."),
+    ("mindspore.common.seed.", "mindspore."),
+    ("mindspore.common.parameter.", "mindspore."),
+    ("mindspore.common.tensor.", "mindspore."),
+    ("mindspore.common.initializer.", "mindspore.common.initializer."),
+    ("mindspore.common.", "mindspore."),
+    ("mindspore.train.serialization.", "mindspore."),
+    ("mindspore.train.callback.", "mindspore."),
+    ("mindspore.train.model.", "mindspore."),
+    ("mindspore.train.summary.", "mindspore."),
+    ("mindspore.train.", "mindspore."),
+    ("mindspore.ops.composite.base.", "mindspore.ops."),
+    ("mindspore.ops.composite.", "mindspore.ops."),
+    ("mindspore.ops.functional.", "mindspore.ops."),
+    ("mindspore.ops.operations.", "mindspore.ops."),
+    ("mindspore.nn.wrap.grad_reducer.", "mindspore.nn."),
+    ("mindspore.nn.wrap.cell_wrapper.", "mindspore.nn."),
+    ("mindspore.nn.wrap.loss_scale.", "mindspore.nn."),
+    ("mindspore.nn.wrap.", "mindspore.nn."),
+    ("mindspore.nn.optim.", "mindspore.nn."),
+    ("mindspore.nn.cell.", "mindspore.nn."),
+    ("mindspore.nn.layer.", "mindspore.nn."),
+    ("mindspore.nn.loss.loss.", "mindspore.nn."),
+    ("mindspore.nn.loss.", "mindspore.nn."),
+    ("mindspore.nn.learning_rate_schedule.", "mindspore.nn."),
+    ("mindspore.nn.dynamic_lr.", "mindspore.nn."),
+)
+# Modules of which every part but the last name may be left out.
+_NN_FILES = ("mindspore.nn.", "mindspore.dataset.")
+_KEPT = ("mindspore.nn.probability.", "mindspore.dataset.vision.", "mindspore.dataset.transforms.",
+         "mindspore.dataset.text.", "mindspore.dataset.audio.", "mindspore.dataset.dataloader.")  # fmt: skip
+
+
+def canonical(qualified: str) -> str:
+    """Return the one spelling under which a qualified name is known here; other names unchanged.
+
+    >>> canonical("mindspore.context.set_context")
+    'mindspore.set_context'
+    """
+    if not qualified.startswith("mindspore."):
+        return qualified
+    for prefix, short in _PREFIXES:
+        if qualified.startswith(prefix) and len(qualified) > len(prefix):
+            qualified = short + qualified[len(prefix) :]
+            break
+    head, _, last = qualified.rpartition(".")
+    if (head + ".").startswith(_NN_FILES) and not (head + ".").startswith(_KEPT):
+        if head.startswith("mindspore.dataset") and last in catalog.dataset_names() | catalog.sampler_names():
+            return f"mindspore.dataset.{last}"
+        if head.startswith("mindspore.nn") and (
+            catalog.is_optimizer(last) or catalog.is_train_cell(last) or catalog.is_cell(last)
+        ):
+            return f"mindspore.nn.{last}"
+    return qualified
+
+
+def is_optimizer(qualified: str) -> bool:
+    """Whether a canonical name is one of MindSpore's optimizer classes."""
+    return qualified.startswith("mindspore.") and catalog.is_optimizer(qualified)
+
+
+def is_train_cell(qualified: str) -> bool:
+    """Whether a canonical name is a MindSpore cell that takes and reduces gradients by itself."""
+    return (
+        qualified.startswith("mindspore.") and catalog.is_train_cell(qualified) and qualified not in GRADIENT_CALLS
+    )
+
+
+def is_cell(qualified: str) -> bool:
+    """Whether a canonical name is a class that builds a Cell."""
+    return qualified.startswith("mindspore.") and (qualified == CELL or catalog.is_cell(qualified))
+
+
+def dataset_class(qualified: str) -> str | None:
+    """Return the class name if a canonical name is one of MindSpore's dataset classes."""
+    head, _, last = qualified.rpartition(".")
+    return last if head == "mindspore.dataset" and last in catalog.dataset_names() else None

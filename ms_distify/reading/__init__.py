@@ -1,0 +1,1 @@
+"""Source to facts: what a script says, without opinions about it."""

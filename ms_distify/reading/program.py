@@ -1,0 +1,169 @@
+"""Everything that is read about one program, computed when first asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+import libcst as cst
+
+from ..mindspore import names
+from .bindings import literal
+from .flow import Flow
+from .project import Project
+from .roles import Roles
+from .script import Script
+from .timeline import Timeline
+from .tree import walk
+
+_PRAGMA = re.compile(r"#\s*ms-distify:\s*([a-z]+)\s*(?:\[([A-Z0-9,\s]*)\])?", re.IGNORECASE)
+
+
+class Program:
+    """A started script with the local files it imports, and the facts about them."""
+
+    def __init__(self, entry: Script, named: frozenset[Path] = frozenset()) -> None:
+        self.entry = entry
+        self.project = Project(entry, named)
+        self._pragmas: dict[Script, dict[int, list[tuple[str, frozenset[str]]]]] = {}
+
+    @cached_property
+    def flow(self) -> Flow:
+        """Backward walks over the program."""
+        return Flow(self.project)
+
+    @cached_property
+    def roles(self) -> Roles:
+        """Datasets and what consumes them."""
+        return Roles(self.project, self.flow)
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """What happens in which order."""
+        return Timeline(self.project, self.flow, self.roles)
+
+    @property
+    def scripts(self) -> list[Script]:
+        """The entry script and every local file it imports."""
+        return self.project.scripts()
+
+    @cached_property
+    def trains(self) -> bool:
+        """Whether the program trains: something consumes a dataset for training, or a step updates weights."""
+        return any(sink.role == "train" for sink in self.roles.sinks) or bool(self.steps)
+
+    @cached_property
+    def steps(self) -> list[tuple[Script, cst.Call]]:
+        """The calls that update weights."""
+        return [
+            (script, call)
+            for script in self.scripts
+            for call in script.bindings.calls
+            if self.roles.is_step(script, call)
+        ]
+
+    def calls(self, *qualified: str) -> Iterator[tuple[Script, cst.Call, str]]:
+        """Yield every call of some library functions, with the file and the canonical name."""
+        for script in self.scripts:
+            for call in script.bindings.calls:
+                name = self.flow.qualified(script, call)
+                if name in qualified:
+                    yield script, call, name
+
+    def gradients(self) -> Iterator[tuple[Script, cst.Call, str]]:
+        """Yield the calls that make a gradient function by hand."""
+        yield from self.calls(*names.GRADIENT_CALLS)
+
+    def pragma(self, script: Script, node: cst.CSTNode, word: str) -> bool:
+        """Whether a line of ``node`` carries ``# ms-distify: word``."""
+        return any(name == word for name, _ in self._on(script, node))
+
+    def accepted(self, script: Script, line: int, code: str) -> bool:
+        """Whether ``# ms-distify: ignore[code]`` stands on a line."""
+        return any(name == "ignore" and code in codes for name, codes in self._lines(script).get(line, ()))
+
+    def mentions_rank(self, script: Script, node: cst.CSTNode) -> bool:
+        """Whether a value depends on the rank: get_rank(), get_group_size() or the launcher's variables."""
+        return bool(self._sources(script, node, names.RANK_CALLS, names.RANK_VARIABLES))
+
+    def varies(self, script: Script, node: cst.CSTNode) -> str:
+        """Return what makes a value differ from process to process, or nothing."""
+        return self._sources(script, node, names.VARYING_CALLS | {names.GET_RANK}, names.RANK_VARIABLES)
+
+    def _sources(
+        self,
+        script: Script,
+        node: cst.CSTNode,
+        calls: frozenset[str],
+        variables: frozenset[str],
+        seen: set[cst.CSTNode] | None = None,
+    ) -> str:
+        """Return the first of some calls or environment variables that a value is made of, or nothing."""
+        seen = set() if seen is None else seen
+        if node in seen or len(seen) > 200:
+            return ""
+        seen.add(node)
+        for part in walk(node):
+            if isinstance(part, cst.Call):
+                name = self.flow.qualified(script, part)
+                if name in calls:
+                    return name
+                if name in ("os.getenv", "os.environ.get") and part.args and literal(part.args[0].value) in variables:
+                    return str(literal(part.args[0].value))
+            elif isinstance(part, cst.Subscript):
+                key = part.slice[0].slice
+                if isinstance(key, cst.Index) and literal(key.value) in variables:
+                    return str(literal(key.value))
+            elif isinstance(part, cst.Name) and literal(part) is ...:
+                for origin in self.flow.origins(script, part):
+                    if origin.kind in ("call", "unknown", "literal") and origin.node is not part:
+                        found = self._sources(origin.script, origin.node, calls, variables, seen)
+                        if found:
+                            return found
+        return ""
+
+    def guarded_by_rank(self, script: Script, node: cst.CSTNode) -> bool:
+        """Whether ``node`` runs only under a condition that depends on the rank."""
+        below = node
+        for parent in script.tree.ancestors(node):
+            if isinstance(parent, (cst.If, cst.IfExp)) and below is not parent.test:
+                if self.mentions_rank(script, parent.test):
+                    return True
+            if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
+                return False
+            below = parent
+        return False
+
+    def dictionary_keys(self, script: Script, node: cst.BaseExpression) -> set[str] | None:
+        """Return the keys of a dictionary that the program writes out; None if they cannot be known."""
+        keys: set[str] = set()
+        for origin in self.flow.origins(script, node):
+            if not isinstance(origin.node, cst.Dict):
+                return None
+            for element in origin.node.elements:
+                key = literal(element.key) if isinstance(element, cst.DictElement) else ...
+                if not isinstance(key, str):
+                    return None
+                keys.add(key)
+        return keys
+
+    def _on(self, script: Script, node: cst.CSTNode) -> Iterator[tuple[str, frozenset[str]]]:
+        start, end = script.tree.span(node)
+        lines = self._lines(script)
+        if lines:
+            for line in range(script.source.line(start), script.source.line(max(start, end - 1)) + 1):
+                yield from lines.get(line, ())
+
+    def _lines(self, script: Script) -> dict[int, list[tuple[str, frozenset[str]]]]:
+        found = self._pragmas.get(script)
+        if found is None:
+            found = self._pragmas[script] = {}
+            text = script.source.text
+            if "ms-distify:" in text:
+                for match in _PRAGMA.finditer(text):
+                    codes = frozenset(code.strip().upper() for code in (match.group(2) or "").split(","))
+                    line = script.source.line(match.start())
+                    found.setdefault(line, []).append((match.group(1).lower(), codes))
+        return found

@@ -1,0 +1,290 @@
+"""In which order a program does what matters: contexts, init, seeds, what it builds, where it trains.
+
+The started script is followed statement by statement into the functions it calls. Each event keeps the blocks that
+lead to it, so that "after the context and before the first dataset" becomes a place in one block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import libcst as cst
+
+from ..mindspore import names
+from .bindings import dotted
+from .flow import Flow, Origin
+from .project import Project
+from .roles import Roles, calls_in
+from .script import Script
+
+CONTEXT, INIT, RANK, PARALLEL, RESET, SEED = "context", "init", "rank", "parallel", "reset", "seed"
+BUILD, TRAIN = "build", "train"
+_KINDS = {
+    names.SET_CONTEXT: CONTEXT,
+    names.SET_DEVICE: CONTEXT,
+    names.INIT: INIT,
+    names.GET_RANK: RANK,
+    names.GET_GROUP_SIZE: RANK,
+    names.SET_PARALLEL: PARALLEL,
+    names.RESET_PARALLEL: RESET,
+    names.SET_SEED: SEED,
+    names.TENSOR: BUILD,
+    names.PARAMETER: BUILD,
+    names.MODEL: BUILD,
+    names.LOAD_CHECKPOINT: BUILD,
+}
+_MAX_EVENTS = 20_000
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A statement on the way to an event: the ``index``-th of ``block``.
+
+    Attributes:
+        repeated: the block is the body of a loop.
+        conditional: the block runs only under a condition (an ``if`` other than the main guard, a handler).
+    """
+
+    script: Script
+    block: Any
+    index: int
+    repeated: bool = False
+    conditional: bool = False
+
+    @property
+    def statement(self) -> cst.CSTNode:
+        """The statement of the block that leads to the event."""
+        statement: cst.CSTNode = self.block.body[self.index]
+        return statement
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happens when the program runs.
+
+    Attributes:
+        kind: one of the constants of this module.
+        script: the file of ``node``.
+        node: the call.
+        frames: the statements that lead there, outermost first.
+        order: its place in the course of the program.
+        what: for a build: what is built, for messages.
+    """
+
+    kind: str
+    script: Script
+    node: cst.Call
+    frames: tuple[Frame, ...]
+    order: int
+    what: str = ""
+
+    @property
+    def conditional(self) -> bool:
+        """Whether it happens only under a condition or in a loop."""
+        return any(frame.conditional or frame.repeated for frame in self.frames)
+
+
+def diverge(first: tuple[Frame, ...], second: tuple[Frame, ...]) -> int:
+    """Return the level at which two events lie in the same block but in different statements; -1 if there is none."""
+    for level, (a, b) in enumerate(zip(first, second)):
+        if a.block is not b.block:
+            return -1
+        if a.index != b.index:
+            return level
+    return -1
+
+
+class Timeline:
+    """The events of a program, in order."""
+
+    def __init__(self, project: Project, flow: Flow, roles: Roles) -> None:
+        self.project, self.flow = project, flow
+        self._trains = {sink.node for sink in roles.sinks if sink.role == "train"}
+        self._roles = roles
+        self._entered: set[cst.CSTNode] = set()
+        self._imported: set[Script] = {project.entry}
+        self.events: list[Event] = []
+        # In which order calls are reached, and statements begun and finished, for the first time.
+        self.visited: dict[cst.CSTNode, int] = {}
+        self.begun: dict[cst.CSTNode, int] = {}
+        self.finished: dict[cst.CSTNode, int] = {}
+        self._clock = 0
+        self._body(project.entry, project.entry.tree.module, (), started=True)
+
+    def of(self, *kinds: str) -> list[Event]:
+        """Return the events of some kinds, in order."""
+        return [event for event in self.events if event.kind in kinds]
+
+    def _tick(self) -> int:
+        self._clock += 1
+        return self._clock
+
+    # -- statements --------------------------------------------------------------------------------------------
+
+    def _body(
+        self,
+        script: Script,
+        block: Any,
+        frames: tuple[Frame, ...],
+        *,
+        repeated: bool = False,
+        conditional: bool = False,
+        started: bool = False,
+    ) -> None:
+        if not hasattr(block, "body"):
+            return
+        for index, statement in enumerate(block.body):
+            if len(self.events) > _MAX_EVENTS:
+                return
+            here = (*frames, Frame(script, block, index, repeated, conditional))
+            self.begun.setdefault(statement, self._tick())
+            self._statement(script, statement, here, started)
+            self.finished.setdefault(statement, self._tick())
+
+    def _statement(self, script: Script, node: cst.CSTNode, frames: tuple[Frame, ...], started: bool) -> None:
+        if isinstance(node, cst.FunctionDef):
+            return
+        if isinstance(node, cst.ClassDef):
+            self._body(script, node.body, frames, started=started)
+        elif isinstance(node, cst.If):
+            self._if(script, node, frames, started)
+        elif isinstance(node, (cst.For, cst.While)):
+            self._expression(script, node.iter if isinstance(node, cst.For) else node.test, frames)
+            if node in self._trains:
+                self._step_event(script, node, frames)
+            self._body(script, node.body, frames, repeated=True, started=started)
+            if node.orelse is not None:
+                self._body(script, node.orelse.body, frames, started=started)
+        elif isinstance(node, cst.With):
+            for item in node.items:
+                self._expression(script, item.item, frames)
+            self._body(script, node.body, frames, started=started)
+        elif isinstance(node, (cst.Try, cst.TryStar)):
+            self._body(script, node.body, frames, started=started)
+            for handler in node.handlers:
+                self._body(script, handler.body, frames, conditional=True, started=started)
+            for part in (node.orelse, node.finalbody):
+                if part is not None:
+                    self._body(script, part.body, frames, started=started)
+        elif isinstance(node, cst.Match):
+            self._expression(script, node.subject, frames)
+            for case in node.cases:
+                self._body(script, case.body, frames, conditional=True, started=started)
+        else:
+            parts = node.body if isinstance(node, cst.SimpleStatementLine) else [node]
+            for part in parts:
+                if isinstance(part, (cst.Import, cst.ImportFrom)):
+                    self._import(script, part, frames)
+                else:
+                    self._expression(script, part, frames)
+
+    def _if(self, script: Script, node: cst.If, frames: tuple[Frame, ...], started: bool) -> None:
+        if is_main_guard(node):
+            if started:
+                self._body(script, node.body, frames, started=started)
+            return
+        self._expression(script, node.test, frames)
+        self._body(script, node.body, frames, conditional=True, started=started)
+        if isinstance(node.orelse, cst.If):
+            self._if(script, node.orelse, frames, started)
+        elif node.orelse is not None:
+            self._body(script, node.orelse.body, frames, conditional=True, started=started)
+
+    def _import(self, script: Script, node: cst.Import | cst.ImportFrom, frames: tuple[Frame, ...]) -> None:
+        for module in self.project.imports_at(script, node):
+            if module not in self._imported:
+                self._imported.add(module)
+                self._body(module, module.tree.module, frames)
+
+    # -- calls -------------------------------------------------------------------------------------------------
+
+    def _expression(self, script: Script, node: cst.CSTNode, frames: tuple[Frame, ...]) -> None:
+        calls = sorted(calls_in(node), key=lambda call: script.tree.span(call)[1])
+        for call in calls:
+            self._call(script, call, frames)
+
+    def _call(self, script: Script, call: cst.Call, frames: tuple[Frame, ...]) -> None:
+        self.visited.setdefault(call, self._tick())
+        if call in self._trains:
+            self._event(TRAIN, script, call, frames, script.tree.text(call.func))
+        for origin in self.flow.called(script, call):
+            if origin.kind == "external":
+                kind, what = self._library(origin.qualified)
+                if kind:
+                    self._event(kind, script, call, frames, what)
+                for function in self._handed_over(script, call):
+                    self._enter(*function, call, frames)
+            elif origin.kind == "class" and isinstance(origin.node, cst.ClassDef):
+                bases = self.flow.library_bases(origin.script, origin.node)
+                if any(names.is_cell(base) or names.is_train_cell(base) for base in bases):
+                    self._event(BUILD, script, call, frames, f"the Cell {origin.node.name.value}")
+                    continue
+                self._enter_origin(origin, call, frames)
+            elif origin.kind == "function":
+                self._enter_origin(origin, call, frames)
+        if self._roles.is_step(script, call) and call not in self._trains:
+            self._step_event(script, call, frames)
+
+    def _library(self, qualified: str) -> tuple[str, str]:
+        kind = _KINDS.get(qualified)
+        last = qualified.rpartition(".")[2]
+        if kind is not None:
+            return kind, last
+        if names.dataset_class(qualified) or names.is_optimizer(qualified) or names.is_train_cell(qualified):
+            return BUILD, last
+        if names.is_cell(qualified):
+            return BUILD, f"the Cell {last}"
+        if qualified.startswith(("mindspore.ops.", "mindspore.numpy.")) and last[:1].islower():
+            # A primitive that is only made (`ops.Cast()`) touches no device: MindSpore's own distributed examples
+            # make them at module level, before init.
+            return BUILD, f"the operator {last}"
+        if qualified.partition(".")[0] in names.WRAPPERS and "." in qualified:
+            return BUILD, qualified
+        return "", ""
+
+    def _handed_over(self, script: Script, call: cst.Call) -> Iterator[tuple[Script, cst.FunctionDef]]:
+        """Yield functions given to a library that may call them: ``fire.Fire(main)``, ``app.run(main)``."""
+        for arg in call.args:
+            if isinstance(arg.value, cst.Name):
+                for origin in self.flow.origins(script, arg.value):
+                    if origin.kind == "function" and isinstance(origin.node, cst.FunctionDef):
+                        yield origin.script, origin.node
+
+    def _enter_origin(self, origin: Origin, call: cst.Call, frames: tuple[Frame, ...]) -> None:
+        node = origin.node
+        if isinstance(node, cst.ClassDef):
+            found = self.flow.method(origin.script, node, "__init__")
+            if found is not None:
+                self._enter(*found, call, frames)
+        elif isinstance(node, (cst.FunctionDef, cst.Lambda)):
+            self._enter(origin.script, node, call, frames)
+
+    def _enter(
+        self, script: Script, function: cst.FunctionDef | cst.Lambda, call: cst.Call, frames: tuple[Frame, ...]
+    ) -> None:
+        # Every call is entered once: the first time is the one that decides what comes too early.
+        if call in self._entered or len(frames) > 60:
+            return
+        self._entered.add(call)
+        if isinstance(function, cst.Lambda):
+            self._expression(script, function.body, frames)
+        else:
+            self._body(script, function.body, frames)
+
+    def _step_event(self, script: Script, node: cst.CSTNode, frames: tuple[Frame, ...]) -> None:
+        self._event(TRAIN, script, node, frames, "the training loop")  # type: ignore[arg-type]
+
+    def _event(self, kind: str, script: Script, node: cst.Call, frames: tuple[Frame, ...], what: str = "") -> None:
+        self.events.append(Event(kind, script, node, frames, len(self.events), what))
+
+
+def is_main_guard(node: cst.CSTNode) -> bool:
+    """Whether a statement is ``if __name__ == "__main__":``."""
+    if not isinstance(node, cst.If) or not isinstance(node.test, cst.Comparison):
+        return False
+    test = node.test
+    sides = [test.left, *(target.comparator for target in test.comparisons)]
+    words = [dotted(side) or getattr(side, "raw_value", None) for side in sides]
+    return sorted(str(word) for word in words) == ["__main__", "__name__"]

@@ -1,0 +1,189 @@
+"""The rules, one file each, found by themselves.
+
+A rule module has a docstring (what, why, before and after: the user's documentation is made from it) and one function
+decorated with :func:`rule`. A rule reads facts and yields decisions; it never touches the tree.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import libcst as cst
+
+from ..mindspore import catalog, names
+from ..model import CHANGED, KEPT, NOTED, REFUSED, Decision, Edit, Finding, Need
+from ..plan.shards import Shards
+from ..plan.startup import Startup
+from ..reading.program import Program
+from ..reading.roles import Site, argument
+from ..reading.script import Script
+from ..reading.tree import Tree, walk
+from ..settings import Settings
+
+
+class Context:
+    """What a rule may ask: the program, the shared plans, the settings; and how it answers."""
+
+    def __init__(self, program: Program, settings: Settings) -> None:
+        self.program = program
+        self.settings = settings
+        self._startup: Startup | None = None
+        self._shards: Shards | None = None
+
+    @property
+    def startup(self) -> Startup:
+        """The start-up plan."""
+        if self._startup is None:
+            self._startup = Startup(self.program)
+        return self._startup
+
+    @property
+    def shards(self) -> Shards:
+        """The plan that brings rank and size to constructors."""
+        if self._shards is None:
+            self._shards = Shards(self.program, self.startup)
+        return self._shards
+
+
+    def role(self, site: Site) -> tuple[str, str]:
+        """Return the role of a dataset ("train", "eval", "read" or "none") and how it is known."""
+        for word in ("train", "eval"):
+            if self.program.pragma(site.script, site.call, word):
+                return word, f"says '# ms-distify: {word}'"
+        for role in ("train", "eval", "read"):
+            uses = site.uses_as(role)
+            if uses:
+                return role, f"flows to {uses[0].how}"
+        return "none", ""
+
+    def sharded(self, site: Site) -> bool:
+        """Whether a training dataset is dealt over the ranks already."""
+        flow = self.program.flow
+        sampler = constructor_argument(site, "sampler")
+        if sampler is not None:
+            if any(o.qualified == names.DISTRIBUTED_SAMPLER for o in flow.origins(site.script, sampler)):
+                return True
+        value = constructor_argument(site, "num_shards")
+        if value is not None:
+            uses = site.uses_as("train")
+            return all(flow.constant(site.script, value, use.calls) not in (None, 1) for use in uses)
+        return self._one_card_branch(site)
+
+    def _one_card_branch(self, site: Site) -> bool:
+        """Whether a constructor stands in the one-card branch of an ``if`` whose other branch shards."""
+        tree, below = site.script.tree, site.call
+        for parent in tree.ancestors(site.call):
+            if isinstance(parent, (cst.If, cst.IfExp)) and below is not parent.test:
+                other = parent.orelse if below is parent.body else parent.body
+                for twin in self.program.roles.sites:
+                    if twin.script is not site.script or other is None or not _within(tree, twin.call, other):
+                        continue
+                    shards = constructor_argument(twin, "num_shards")
+                    if shards is None:
+                        continue
+                    tested = {part.value for part in walk(parent.test) if isinstance(part, cst.Name)}
+                    counted = {part.value for part in walk(shards) if isinstance(part, cst.Name)}
+                    if tested & counted or self.program.mentions_rank(site.script, parent.test):
+                        return True
+            below = parent  # type: ignore[assignment]
+        return False
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether anything still needs to know rank and size."""
+        startup, program = self.startup, self.program
+        if not startup.inits:
+            return True
+        if any(self.role(site)[0] == "train" and not self.sharded(site) for site in program.roles.sites):
+            return True
+        writers = (*names.WRITER_DIRECTORIES, names.SAVE_CHECKPOINT, names.EXPORT)
+        for script, call, name in program.calls(*writers):
+            parameter, position = names.WRITER_DIRECTORIES.get(name, ("", None))
+            value = argument(call, position, parameter)
+            if not program.guarded_by_rank(script, call) and (value is None or not program.mentions_rank(script, value)):
+                return True
+        return not startup.parallels
+
+    def rank_test(self, script: Script, node: cst.CSTNode) -> tuple[str, str, tuple[Need, ...]]:
+        """Return, for a place: the rank, a condition that is true on rank 0 and on one card, and the imports."""
+        if self.startup.visible(script, node):
+            rank = self.startup.rank_names.rank
+            return rank, f"{rank} in (None, 0)", ()
+        os_name, needs = self.startup.speller(script).spell("os", node)
+        rank = f"{os_name}.getenv('RANK_ID', '0')"
+        return rank, f'{os_name}.getenv("RANK_ID", "0") == "0"', needs
+
+    def many_ranks(self, script: Script, node: cst.CSTNode) -> tuple[str, tuple[Need, ...]]:
+        """Return a condition that is true on the ranks of a launched program, and its imports."""
+        if self.startup.visible(script, node) and self.startup.rank_names.own:
+            return f"{self.startup.rank_names.size} is not None", ()
+        return self.startup.condition(node, script)
+
+
+def constructor_argument(site: Site, name: str) -> cst.BaseExpression | None:
+    """Return what a dataset constructor passes for a parameter, by keyword or by position."""
+    known = catalog.dataset(site.name)
+    slots = known.positional if known is not None else ()
+    return argument(site.call, slots.index(name) if name in slots else None, name)
+
+
+def _within(tree: Tree, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
+    start, end = tree.span(outer)
+    return start <= tree.start(node) < end
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule.
+
+    Attributes:
+        code: e.g. "MSD201".
+        title: one line.
+        check: yields the decisions for a program.
+        doc: the module's docstring.
+        releases: the MindSpore releases it speaks for: "all", or the oldest one as ">=2.3".
+    """
+
+    code: str
+    title: str
+    check: Callable[[Context], Iterator[Decision]]
+    doc: str
+    releases: str = "all"
+
+
+Check = Callable[[Context], Iterator[Decision]]
+_FOUND: dict[str, Rule] = {}
+
+
+def rule(code: str, title: str, *, releases: str = "all") -> Callable[[Check], Check]:
+    """Register a rule; the documentation is the docstring of the module the function stands in."""
+
+    def register(check: Check) -> Check:
+        module = inspect.getmodule(check)
+        _FOUND[code] = Rule(code, title, check, inspect.getdoc(module) or "", releases)
+        return check
+
+    return register
+
+
+@lru_cache(maxsize=1)
+def rules() -> tuple[Rule, ...]:
+    """Return all rules in the order of their codes."""
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")
+    return tuple(_FOUND[code] for code in sorted(_FOUND))
+
+
+def decide(code: str, status: str, script: Script, node: cst.CSTNode, message: str, *edits: Edit) -> Decision:
+    """Make the decision about one site."""
+    start = script.tree.start(node)
+    finding = Finding(code, status, script.path, script.source.line(start), script.source.column(start), message)
+    return Decision(finding, tuple(edits))
+
+
+__all__ = ["CHANGED", "KEPT", "NOTED", "REFUSED", "Context", "Rule", "constructor_argument", "decide", "rule", "rules"]

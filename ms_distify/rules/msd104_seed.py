@@ -1,0 +1,68 @@
+'''One seed, the same on every rank, before the first Cell and the first dataset.
+
+Ranks must start from equal weights, and a shuffled dataset is dealt over the ranks rightly only if all ranks shuffle
+alike; both come from the seed (FACTS 3). A fixed seed of the user's is kept, a seed that differs per rank is refused.
+
+Before::
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net = nn.Dense(4, 2)
+
+After::
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    ms.set_seed(0)
+    net = nn.Dense(4, 2)
+'''
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..mindspore import names
+from ..model import Decision, Insert
+from ..reading.timeline import Event
+from . import CHANGED, KEPT, NOTED, REFUSED, Context, decide, rule
+
+CODE = "MSD104"
+
+
+@rule(CODE, "one seed for all ranks")
+def check(context: Context) -> Iterator[Decision]:
+    """Keep a good seed, refuse one that differs per rank, add one where there is none."""
+    startup = context.startup
+    limit = startup.first_build.order if startup.first_build is not None else None
+    good = False
+    for event in startup.seeds:
+        reason = _differs(context, event)
+        if reason:
+            message = f"this seed differs between ranks ({reason}), so their weights would; use a fixed seed"
+            yield decide(CODE, REFUSED, event.script, event.node, message)
+        elif limit is not None and event.order > limit:
+            good = good or not event.conditional
+            message = (
+                f"set_seed comes below {startup.first_build.what} "  # type: ignore[union-attr]
+                f"(line {startup.first_build.script.line(startup.first_build.node)}): "  # type: ignore[union-attr]
+                "weights are equal only through parameter_broadcast; set it first"
+            )
+            yield decide(CODE, NOTED, event.script, event.node, message)
+        elif event.conditional:
+            yield decide(CODE, NOTED, event.script, event.node, "this seed is set only under a condition")
+        else:
+            good = True
+            yield decide(CODE, KEPT, event.script, event.node, "a fixed seed, set before anything is built")
+    if good or startup.place is None:
+        return
+    place = startup.place
+    setter, needs = startup.speller(place.script).spell(names.SET_SEED, place.statement)
+    line = f"{setter}({context.settings.seed})"
+    edit = Insert(place.script, place.statement, place.where, (line,), 40, "", needs)
+    message = f"seed {context.settings.seed} on every rank: equal weights, equal shuffling"
+    yield decide(CODE, CHANGED, place.script, place.statement, message, edit)
+
+
+def _differs(context: Context, event: Event) -> str:
+    """Return what makes a seed differ between ranks, or nothing."""
+    if not event.node.args:
+        return ""
+    return context.program.varies(event.script, event.node.args[0].value)

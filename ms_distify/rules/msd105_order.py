@@ -1,0 +1,49 @@
+'''Nothing is built before the context and init.
+
+A Cell, Tensor, Parameter or dataset that exists before ``init()`` and the parallel context belongs to no data-parallel
+run: on Ascend it fails or trains alone (mindspore.communication.init). A context call that only needs to move up is
+moved; anything else is refused with the line of what was built too early.
+
+Before::
+
+    net = nn.Dense(8, 8)
+    ms.set_context(mode=ms.GRAPH_MODE)
+
+After::
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    ...
+    net = nn.Dense(8, 8)
+'''
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..model import Decision, Move
+from . import CHANGED, REFUSED, Context, decide, rule
+
+CODE = "MSD105"
+
+
+@rule(CODE, "nothing is built before the context")
+def check(context: Context) -> Iterator[Decision]:
+    """Report what stands in the way of a start-up, and move context calls up."""
+    startup = context.startup
+    for problem in startup.problems:
+        if problem.code == CODE:
+            yield decide(CODE, REFUSED, problem.script, problem.node, problem.message)
+    if startup.place is None:
+        return
+    for event in startup.moved:
+        first = startup.place
+        message = f"moves up in front of line {first.script.line(first.statement)}, where the first thing is built"
+        statement = event.frames[-1].statement
+        yield decide(CODE, CHANGED, event.script, event.node, message, Move(event.script, statement, first.statement))
+    if startup.inits:
+        init = startup.inits[0]
+        for built in startup.builds:
+            if built.order < init.order:
+                message = f"{built.what} is built before init() at {init.script.where(init.node)}; call init() first"
+                yield decide(CODE, REFUSED, built.script, built.node, message)
+                return

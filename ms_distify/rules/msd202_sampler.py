@@ -1,0 +1,67 @@
+'''A sampler is never dropped, and never stands beside num_shards.
+
+MindSpore refuses ``sampler=`` together with ``num_shards`` (FACTS 4), and leaving the sampler out would train on other
+rows. A training dataset with a sampler is refused; a ``DistributedSampler`` is a sharded dataset already.
+
+Before (refused)::
+
+    train = ds.ImageFolderDataset(path, sampler=ds.RandomSampler(num_samples=500))
+'''
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ..mindspore import names
+from ..model import Decision
+from ..reading.bindings import literal
+from ..reading.roles import Site
+from . import REFUSED, Context, constructor_argument, decide, rule
+
+CODE = "MSD202"
+WAY_OUT = "use num_shards-free sampling: a DistributedSampler with this sampler as its child"
+
+
+@rule(CODE, "samplers of training data")
+def check(context: Context) -> Iterator[Decision]:
+    """Refuse training datasets that carry a sampler."""
+    for site in context.program.roles.sites:
+        if context.role(site)[0] != "train" or context.sharded(site):
+            continue
+        value = sampler_of(site)
+        if value is not None:
+            where = f"line {site.script.line(value)}"
+            message = f"{site.name} has a sampler ({where}), which cannot stand beside num_shards; {WAY_OUT}"
+            yield decide(CODE, REFUSED, site.script, value, message)
+        for use in used_samplers(context, site):
+            message = f"use_sampler changes a dataset that trains and would be sharded; {WAY_OUT}"
+            yield decide(CODE, REFUSED, site.script, use, message)
+
+
+def sampler_of(site: Site) -> cst.BaseExpression | None:
+    """Return the sampler a constructor passes, None if it passes none (or None)."""
+    value = constructor_argument(site, "sampler")
+    return None if value is None or literal(value) is None else value
+
+
+def used_samplers(context: Context, site: Site) -> list[cst.Call]:
+    """Return the ``use_sampler`` calls on what a constructor built, except those that shard."""
+    found = []
+    flow = context.program.flow
+    for script in context.program.scripts:
+        for call in script.bindings.calls:
+            func = call.func
+            if not isinstance(func, cst.Attribute) or func.attr.value != "use_sampler" or not call.args:
+                continue
+            if any(origin.node is site.call for origin in flow.origins(script, func.value)):
+                samplers = flow.origins(script, call.args[0].value)
+                if not any(origin.qualified == names.DISTRIBUTED_SAMPLER for origin in samplers):
+                    found.append(call)
+    return found
+
+
+def keeps_out(context: Context, site: Site) -> bool:
+    """Whether this rule refuses a dataset, so that nothing is added to it."""
+    return sampler_of(site) is not None or bool(used_samplers(context, site))

@@ -1,0 +1,23 @@
+'''``**`` arguments of a dataset constructor.
+
+They may already carry ``num_shards`` or a sampler, which must not stand there twice. A dictionary written out in the program
+is looked at; anything else is refused.
+
+Before (refused)::
+
+    train = ds.MnistDataset(path, **options)
+'''
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..model import Decision
+from . import Context, rule
+
+
+@rule("MSD603", "** arguments of dataset constructors")
+def check(context: Context) -> Iterator[Decision]:
+    """Decided together with MSD201, which looks at the constructor."""
+    del context
+    yield from ()

@@ -1,0 +1,105 @@
+"""Where new imports go: beside the user's own, below docstring and ``__future__``."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from ..model import Need
+from ..reading.bindings import dotted
+from ..reading.script import Script
+from .splice import Splice
+
+
+def import_splices(script: Script, needs: list[Need], first_use: int | None) -> list[Splice]:
+    """Return the insertions that import what inserted code needs.
+
+    The standard library goes above the first import, MindSpore below the last import of MindSpore that comes before
+    the first edit, so that what the script does between its imports keeps its order.
+
+    Args:
+        script: the file.
+        needs: the imports.
+        first_use: the offset of the first edit, which the imports must precede.
+    """
+    if not needs:
+        return []
+    limit = first_use if first_use is not None else len(script.source.text)
+    library = [need for need in needs if need.module.partition(".")[0] == "mindspore"]
+    standard = [need for need in needs if need not in library]
+    splices = []
+    if standard:
+        splices.append(_place(script, _lines(standard), limit, first=True))
+    if library:
+        splices.append(_place(script, _lines(library), limit, first=False))
+    return splices
+
+
+def _lines(needs: list[Need]) -> list[str]:
+    lines = [
+        f"import {need.module}" + (f" as {need.local}" if need.local != need.module else "")
+        for need in sorted(needs, key=lambda need: need.module)
+        if not need.name
+    ]
+    modules = sorted({need.module for need in needs if need.name})
+    for module in modules:
+        names = sorted(
+            need.name + (f" as {need.local}" if need.local != need.name else "")
+            for need in needs
+            if need.module == module and need.name
+        )
+        lines.append(f"from {module} import {', '.join(names)}")
+    return lines
+
+
+def _place(script: Script, lines: list[str], limit: int, *, first: bool) -> Splice:
+    tree, source = script.tree, script.source
+    text = "".join(line + source.newline for line in lines)
+    imports = [s for s in tree.module.body if _is_import(s) and tree.span(s)[1] <= limit]
+    future = [s for s in imports if _is_future(s)]
+    plain = [s for s in imports if not _is_future(s)]
+    if plain and first:
+        start = source.line_start(tree.start(plain[0]))
+        return Splice(start, start, text, order=-3)
+    if plain:
+        ours = [s for s in plain if _mentions_mindspore(s)] or plain
+        end = source.line_end(tree.span(ours[-1])[1] - 1)
+        return Splice(end, end, text, order=0)
+    after = future[-1] if future else _docstring(tree.module)
+    if after is not None:
+        end = source.line_end(max(tree.start(after), tree.span(after)[1] - 1))
+        return Splice(end, end, text, order=-3 if first else -2)
+    body = tree.module.body
+    start = source.line_start(tree.start(body[0])) if body else 0
+    return Splice(start, start, text, order=-3 if first else -2)
+
+
+def _is_import(statement: cst.CSTNode) -> bool:
+    return isinstance(statement, cst.SimpleStatementLine) and all(
+        isinstance(part, (cst.Import, cst.ImportFrom)) for part in statement.body
+    )
+
+
+def _is_future(statement: cst.CSTNode) -> bool:
+    return isinstance(statement, cst.SimpleStatementLine) and any(
+        isinstance(part, cst.ImportFrom) and dotted(part.module) == "__future__" for part in statement.body
+    )
+
+
+def _mentions_mindspore(statement: cst.CSTNode) -> bool:
+    assert isinstance(statement, cst.SimpleStatementLine)
+    for part in statement.body:
+        if isinstance(part, cst.ImportFrom) and not part.relative:
+            if (dotted(part.module) or "").partition(".")[0] == "mindspore":
+                return True
+        elif isinstance(part, cst.Import):
+            if any((dotted(alias.name) or "").partition(".")[0] == "mindspore" for alias in part.names):
+                return True
+    return False
+
+
+def _docstring(module: cst.Module) -> cst.CSTNode | None:
+    if module.body and isinstance(module.body[0], cst.SimpleStatementLine):
+        first = module.body[0].body[0]
+        if isinstance(first, cst.Expr) and isinstance(first.value, (cst.SimpleString, cst.ConcatenatedString)):
+            return module.body[0]
+    return None
