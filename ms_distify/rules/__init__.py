@@ -179,6 +179,14 @@ def rules() -> tuple[Rule, ...]:
     return tuple(_FOUND[code] for code in sorted(_FOUND))
 
 
+def explain(code: str) -> str | None:
+    """Return the documentation of a rule, None if there is no such rule."""
+    for known in rules():
+        if known.code == code:
+            return f"{known.code}: {known.title}\n\n{known.doc}"
+    return None
+
+
 def decide(code: str, status: str, script: Script, node: cst.CSTNode, message: str, *edits: Edit) -> Decision:
     """Make the decision about one site."""
     start = script.tree.start(node)
@@ -186,4 +194,4 @@ def decide(code: str, status: str, script: Script, node: cst.CSTNode, message: s
     return Decision(finding, tuple(edits))
 
 
-__all__ = ["CHANGED", "KEPT", "NOTED", "REFUSED", "Context", "Rule", "constructor_argument", "decide", "rule", "rules"]
+__all__ = ["CHANGED", "KEPT", "NOTED", "REFUSED", "Context", "Rule", "constructor_argument", "decide", "explain", "rule", "rules"]

@@ -1,0 +1,337 @@
+"""The command line: arguments to settings, results to output and an exit code. It decides nothing about code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from . import __version__
+from .convert import Conversion, InputError, convert
+from .launch import beside, is_ours
+from .model import REFUSED
+from .report.terminal import finding_lines, summary, unified_diff
+from .settings import Settings, SettingsError, from_pyproject
+from .writing.files import Target, write_all
+
+OK, DIFFERENT, USAGE, REFUSAL, BUG = 0, 1, 2, 3, 4
+ISSUES = "please report it with the file that causes it"
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+tools = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
+
+
+class Stop(Exception):
+    """The run ends with a message and an exit code."""
+
+    def __init__(self, message: str, code: int = USAGE) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """What to do with the conversions."""
+
+    output: Path | None
+    in_place: bool
+    dry_run: bool
+    check: bool
+    force: bool
+    quiet: bool
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"ms-distify {__version__}")
+        raise typer.Exit
+
+
+@app.command(
+    help="Rewrite single-card MindSpore training programs into data-parallel ones.\n\n"
+    "Also: ms-distify explain CODE, ms-distify rules.",
+    epilog="Exit codes: 0 converted or nothing to do, 1 --check found something, 2 usage or unreadable input, "
+    "3 refused, 4 a bug of ms-distify.",
+)
+def convert_command(
+    paths: Annotated[list[str], typer.Argument(help="Scripts or folders; - reads standard input.", show_default=False)],
+    output: Annotated[
+        Optional[Path], typer.Option("--output", "-o", help="Write the converted script here.")  # noqa: UP045
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the diff, write nothing.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if anything would change.")] = False,
+    in_place: Annotated[bool, typer.Option("--in-place", help="Rewrite the named files.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files that ms-distify did not write.")] = False,
+    seed: Annotated[
+        Optional[int], typer.Option("--seed", min=0, help="Seed to set where the program sets none (0).")  # noqa: UP045
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print refusals and errors only.")] = False,
+    stdin_filename: Annotated[str, typer.Option("--stdin-filename", help="Name of standard input.")] = "<stdin>",
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a bug.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Convert what is named and exit with the code of DESIGN 4."""
+    del version
+    choice = _Choice(output, in_place, dry_run, check, force, quiet)
+    try:
+        code = _run(paths, choice, seed, stdin_filename)
+    except Stop as stop:
+        _tell(f"ms-distify: {stop}")
+        code = stop.code
+    except (KeyboardInterrupt, BrokenPipeError):
+        raise
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        _tell(f"ms-distify: internal error: {type(error).__name__}: {error}; nothing was written; {ISSUES} (--debug)")
+        code = BUG
+    raise typer.Exit(code)
+
+
+def _run(paths: list[str], choice: _Choice, seed: int | None, stdin_filename: str) -> int:
+    modes = [choice.output is not None, choice.in_place, choice.dry_run or choice.check]
+    if sum(modes) > 1:
+        raise Stop("choose one of -o, --in-place and --dry-run/--check")
+    if paths == ["-"]:
+        if choice.output is not None or choice.in_place:
+            raise Stop("standard input is converted to standard output; -o and --in-place do not go with it")
+        return _standard_input(choice, seed, stdin_filename)
+    if "-" in paths:
+        raise Stop("standard input (-) does not go with other files")
+    files = _files(paths)
+    if not any(modes):
+        example = f"{Path(paths[0]).stem}_dist.py"
+        raise Stop(f"say what to do: -o {example}, --dry-run, --check or --in-place")
+    if choice.output is not None and (len(paths) > 1 or Path(paths[0]).is_dir()):
+        raise Stop("-o takes one script; use --in-place for several files or a folder")
+    named = frozenset(file.resolve() for file in files)
+    results = [_convert_file(file, seed, named) for file in files]
+    return _deliver(files, results, choice)
+
+
+def _files(paths: list[str]) -> list[Path]:
+    """Return the Python files that arguments name; folders stand for all below them."""
+    found: list[Path] = []
+    for path in paths:
+        file = Path(path)
+        if file.is_dir():
+            found += sorted(f for f in file.rglob("*.py") if not any(part.startswith(".") for part in f.parts[:-1]))
+        elif not file.exists():
+            raise Stop(f"{path}: no such file")
+        else:
+            found.append(file)
+    return list(dict.fromkeys(found))
+
+
+def _convert_file(file: Path, seed: int | None, named: frozenset[Path]) -> Conversion:
+    try:
+        source = file.read_bytes()
+    except OSError as error:
+        raise Stop(f"{file}: {error.strerror or error}") from None
+    return _convert(source, str(file), _settings(file.resolve().parent, seed), file, named)
+
+
+def _convert(source: bytes, path: str, settings: Settings, file: Path | None, named: frozenset[Path]) -> Conversion:
+    try:
+        return convert(source, path, settings, file=file, named=named)
+    except InputError as error:
+        raise Stop(str(error)) from None
+
+
+def _settings(folder: Path, seed: int | None) -> Settings:
+    try:
+        return from_pyproject(folder).over(seed=seed)
+    except SettingsError as error:
+        raise Stop(str(error)) from None
+
+
+def _standard_input(choice: _Choice, seed: int | None, name: str) -> int:
+    source = sys.stdin.buffer.read()
+    file = Path(name) if name != "<stdin>" else None
+    settings = _settings((file.resolve().parent if file else Path.cwd()), seed)
+    result = _convert(source, name, settings, file, frozenset())
+    _report([result], choice)
+    if choice.dry_run:
+        _show_diff(result)
+    elif not choice.check and not result.refused:
+        sys.stdout.buffer.write(result.output)
+        sys.stdout.buffer.flush()
+    return _code([result], choice)
+
+
+def _code(results: list[Conversion], choice: _Choice) -> int:
+    refused = any(result.refused for result in results)
+    if choice.check:
+        return DIFFERENT if refused or any(result.changed or result.modules for result in results) else OK
+    return REFUSAL if refused else OK
+
+
+def _deliver(files: list[Path], results: list[Conversion], choice: _Choice) -> int:
+    _report(results, choice)
+    if choice.dry_run:
+        for result in results:
+            _show_diff(result)
+    elif choice.in_place:
+        _write_in_place(files, results, choice)
+    elif choice.output is not None and not choice.check and not results[0].refused:
+        _write_output(files[0], results[0], choice.output, choice)
+    return _code(results, choice)
+
+
+def _report(results: list[Conversion], choice: _Choice) -> None:
+    colour = _coloured(sys.stderr)
+    for result in results:
+        findings = [f for f in result.findings if f.status == REFUSED] if choice.quiet else result.findings
+        if not result.trains and len(results) > 1:
+            continue  # a folder's modules are summed up, not listed
+        for line in finding_lines(findings, colour=colour):
+            _tell(line)
+        if not result.trains and not choice.quiet:
+            _tell(f"nothing to do for {result.path}")
+    if not choice.quiet and results:
+        every = [finding for result in results if result.trains for finding in result.findings]
+        if every:
+            _tell(summary(every))
+        idle = sum(not result.trains for result in results)
+        if len(results) > 1 and idle:
+            _tell(f"{idle} of {len(results)} files start no training")
+    if any(result.refused for result in results):
+        refused = sum(result.refused for result in results)
+        _tell(f"refused: {refused} program{'s' * (refused > 1)}; nothing was written for {'them' if refused > 1 else 'it'}")
+
+
+def _show_diff(result: Conversion) -> None:
+    if result.changed and not result.refused:
+        encoding = "utf-8" if _is_utf8(result.original) else "latin-1"
+        before, after = result.original.decode(encoding), result.output.decode(encoding)
+        text = unified_diff(before, after, result.path, colour=_coloured(sys.stdout))
+        sys.stdout.buffer.write(text.encode(encoding))
+        sys.stdout.buffer.flush()
+    for file, content in result.modules:
+        before = file.read_bytes().decode("utf-8", "surrogateescape")
+        text = unified_diff(before, content.decode("utf-8", "surrogateescape"), os.path.relpath(file))
+        sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+        sys.stdout.buffer.flush()
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _write_in_place(files: list[Path], results: list[Conversion], choice: _Choice) -> None:
+    contents: dict[Path, bytes] = {}
+    for file, result in zip(files, results):
+        if result.refused:
+            continue
+        for path, content in [(file, result.output), *result.modules] if result.changed else result.modules:
+            known = contents.setdefault(path.resolve(), content)
+            if known != content:
+                raise Stop(f"{path}: two programs need it changed differently; convert them one at a time", REFUSAL)
+    _write([Target(path, content) for path, content in contents.items()])
+    if not choice.quiet:
+        for path in contents:
+            _tell(f"rewrote {os.path.relpath(path)}")
+
+
+def _write_output(file: Path, result: Conversion, output: Path, choice: _Choice) -> None:
+    if not result.trains:
+        return
+    if output.is_dir():
+        raise Stop(f"{output}: is a directory; give a file name")
+    if output.exists() and output.samefile(file):
+        raise Stop("the output is the input; use --in-place for that")
+    if not output.parent.is_dir():
+        raise Stop(f"{output}: its folder does not exist")
+    launch = beside.choose(output)
+    _may_overwrite(output, result.output, launch, choice.force)
+    if launch.exists() and not choice.force and not is_ours(_text(launch)):
+        raise Stop(f"{launch}: was not written by ms-distify; move it away or use --force")
+    mode = file.stat().st_mode & 0o777
+    settings = _settings(file.resolve().parent, None)
+    script = beside.render_for(output, result.output, default_ranks=settings.ranks)
+    _write([Target(output, result.output, mode), Target(launch, script.encode(), mode | 0o100)])
+    if choice.quiet:
+        return
+    if result.scripts > 1 and output.resolve().parent != file.resolve().parent:
+        _tell(f"note: {result.path} imports files beside it; {output} will not find them in its folder")
+    _tell(f"wrote {output} and {launch}; start with: bash {_shown(launch)} -n {settings.ranks}")
+
+
+def _may_overwrite(output: Path, content: bytes, launch: Path, force: bool) -> None:
+    """Stop unless the output is new, unchanged, or still what ms-distify wrote there."""
+    if not output.exists() or force:
+        return
+    present = output.read_bytes()
+    recorded = beside.recorded(_text(launch)) if launch.exists() else None
+    if present != content and recorded != (output.name, beside.digest(present)):
+        raise Stop(f"{output}: was not written by ms-distify, or was changed since; use --force to overwrite it")
+
+
+def _write(targets: list[Target]) -> None:
+    try:
+        write_all(targets)
+    except OSError as error:
+        raise Stop(f"{error.filename or targets[0].path}: {error.strerror or error}; nothing was written") from None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise Stop(f"{path}: {error.strerror or error}") from None
+
+
+def _shown(path: Path) -> str:
+    import shlex
+
+    return shlex.quote(str(path))
+
+
+def _coloured(stream: object) -> bool:
+    return bool(getattr(stream, "isatty", lambda: False)()) and not os.environ.get("NO_COLOR")
+
+
+def _tell(line: str) -> None:
+    """Say something to the person; data goes to standard output, everything else here."""
+    encoding = sys.stderr.encoding or "utf-8"
+    sys.stderr.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+
+
+@tools.command("rules")
+def rules_command() -> None:
+    """List all rules."""
+    from .rules import rules
+
+    for rule in rules():
+        typer.echo(f"{rule.code}  {rule.title}")
+
+
+@tools.command("explain")
+def explain_command(code: Annotated[str, typer.Argument(help="A rule's code, e.g. MSD201.")]) -> None:
+    """Explain a rule: what it does, why, and what it looks like before and after."""
+    from .rules import explain
+
+    text = explain(code.upper())
+    if text is None:
+        _tell(f"ms-distify: there is no rule {code}; see: ms-distify rules")
+        raise typer.Exit(USAGE)
+    typer.echo(text)
+
+
+def main() -> None:
+    """Run the command line."""
+    if sys.argv[1:2] and sys.argv[1] in ("rules", "explain"):
+        tools(prog_name="ms-distify")
+    else:
+        app(prog_name="ms-distify")
