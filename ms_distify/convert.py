@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,12 +85,24 @@ def convert(
     from .reading.script import read_script
     from .reading.source import SourceError
 
+    with _deep_stack():
+        try:
+            entry = read_script(source, path, file)
+        except SourceError as error:
+            line = f":{error.line}" if error.line is not None else ""
+            raise InputError(f"{path}{line}: MSD604 {error.reason}") from None
+        return _convert(entry, chosen, named)
+
+
+@contextlib.contextmanager
+def _deep_stack() -> Iterator[None]:
+    """Allow walks within walks: real programs need more than Python's default of 1,000 frames."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, 6000))
     try:
-        entry = read_script(source, path, file)
-    except SourceError as error:
-        line = f":{error.line}" if error.line is not None else ""
-        raise InputError(f"{path}{line}: MSD604 {error.reason}") from None
-    return _convert(entry, chosen, named)
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def _convert(entry: Script, settings: Settings, named: frozenset[Path]) -> Conversion:

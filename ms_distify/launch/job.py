@@ -2,10 +2,11 @@
 
 This file is part of every launcher that ms-distify writes, and is started in two ways:
 
-* ``job.py run WORK RANKS PORT LOGS MSRUN SCRIPT [ARGUMENT...]`` by the launcher, in place of itself. This
-  process has msrun start the job and waits. It is the parent of all that the job leaves behind (a "child
-  subreaper"), so it learns how each rank ended as soon as it ends, and can stop every process of the job and
-  nothing else, whatever groups, sessions or names they gave themselves.
+* ``job.py run NAME WORK RANKS PORT LOGS MSRUN SCRIPT [ARGUMENT...]`` by the launcher, in place of itself. A
+  child of this process, the watcher, has msrun start the job and waits. It is the parent of all that the job
+  leaves behind (a "child subreaper"), so it learns how each rank ended as soon as it ends, and can stop every
+  process of the job and nothing else, whatever groups, sessions or names they gave themselves. The process
+  itself passes signals on to the watcher; if either of the two is killed, the other still stops the job.
 * ``job.py`` by msrun, once for each rank and once for the scheduler that lets the ranks find each other. The
   process says which it is and becomes it: ``python SCRIPT ARGUMENT...``, as it would be started by hand.
 
@@ -36,6 +37,7 @@ AFTERMATH_SECONDS = 1.0
 START_SECONDS = 60.0
 TAIL_LINES = 30
 TAIL_BYTES = 16384
+PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
 # msrun would run the training program as the scheduler too, up to `init()`: everything the program does
@@ -60,16 +62,13 @@ class Stopped(Exception):  # noqa: N818
         self.status = status
 
 
-def say(text: str, stream: int = 2) -> None:
-    """Write a line to the terminal; that nobody listens any more must not end a training."""
-    with contextlib.suppress(OSError):
-        os.write(stream, b"run_distribute.sh: " + os.fsencode(text) + b"\n")
-
-
 class Job:
     """One run: N ranks, for more than one also msrun and the scheduler."""
 
-    def __init__(self, work: str, ranks: int, port: int, logs: str, msrun: str, command: list[str]) -> None:
+    def __init__(
+        self, name: str, work: str, ranks: int, port: int, logs: str, msrun: str, command: list[str]
+    ) -> None:
+        self.name = name
         self.work = work
         self.ranks = ranks
         self.port = port
@@ -78,7 +77,7 @@ class Job:
         self.command = command
         self.starter = 0
         self.all_started_by = 0.0
-        self.finished: set[str] = set()
+        self.ended: dict[int, str] = {}
         # A signal that was ignored when the launcher was started (nohup, a background job) stays so.
         self.stop_signals = {
             number
@@ -87,34 +86,62 @@ class Job:
         }
 
     def run(self) -> int:
-        """Run the job to its end and return the exit status."""
+        """Have a watcher run the job to its end; return the exit status."""
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_BLOCK, self.stop_signals | {signal.SIGCHLD})
-        if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-            raise CannotStartError(
-                "this system cannot look after the job's processes; Linux 3.4 or newer can"
-            )
+        launcher = os.getpid()
+        watcher = os.fork()
+        try:
+            prctl(PR_SET_CHILD_SUBREAPER, 1)
+            if watcher == 0:
+                os.setsid()  # Ctrl-C at the terminal reaches the launcher alone
+                prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+                if os.getppid() != launcher:
+                    return 1
+                return self.watch()
+            return self.follow(watcher)
+        except CannotStartError as error:
+            self.say(str(error))
+            return 2
+        finally:
+            self.stop(signal.SIGKILL)
+            shutil.rmtree(self.work, ignore_errors=True)
+
+    def follow(self, watcher: int) -> int:
+        """Pass signals on to the watcher until it ends; return its exit status."""
+        while True:
+            received = signal.sigtimedwait(self.stop_signals | {signal.SIGCHLD}, 1.0)
+            if received and received.si_signo != signal.SIGCHLD:
+                send(watcher, received.si_signo)
+            for pid, status in reap():
+                if pid == watcher:
+                    return shell_status(status)
+
+    def watch(self) -> int:
+        """Run the job to its end; return the exit status."""
         if self.ranks > 1:
             self.port = find_port(self.port)
         self.prepare_logs()
         began = time.monotonic()
         self.start()
-        where = "tail -f " + shlex.quote(self.log_of("0"))
-        if self.ranks > 1:
-            say(f"{self.ranks} ranks, port {self.port}; to watch: {where}", stream=1)
-        else:
-            say(f"1 rank, on one card; to watch: {where}", stream=1)
+        what = f"{self.ranks} ranks, port {self.port}" if self.ranks > 1 else "1 rank, on one card"
+        self.say(f"{what}; to watch: tail -f {shlex.quote(self.log_of('0'))}", stream=1)
         try:
-            while len(self.finished) < self.ranks:
+            while len(set(self.ended.values()) - {"scheduler"}) < self.ranks:
                 self.wait()
         except Stopped as stopped:
             return stopped.status
         left = self.stop(signal.SIGTERM, patience=AFTERMATH_SECONDS)
         if left:
-            say(f"stopped {left} process(es) that the ranks left running")
-        ended = "all {} ranks" if self.ranks > 1 else "rank 0"
-        say(f"{ended.format(self.ranks)} finished after {time.monotonic() - began:.0f} s", stream=1)
+            self.say(f"stopped {left} process(es) that the ranks left running")
+        what = f"all {self.ranks} ranks" if self.ranks > 1 else "rank 0"
+        self.say(f"{what} finished after {time.monotonic() - began:.0f} s", stream=1)
         return 0
+
+    def say(self, text: str, stream: int = 2) -> None:
+        """Write a line to the terminal; that nobody listens any more must not end a training."""
+        with contextlib.suppress(OSError):
+            os.write(stream, os.fsencode(f"{self.name}: {text}\n"))
 
     def log_of(self, rank: str) -> str:
         """Return where the rank's output goes."""
@@ -140,6 +167,7 @@ class Job:
             "command": self.command,
             "logs": self.logs,
             "path": os.environ.get("PATH"),
+            "watcher": os.getpid(),
         }
         with open(os.path.join(self.work, "settings.json"), "w", encoding="ascii") as file:
             json.dump(settings, file)
@@ -184,29 +212,34 @@ class Job:
         received = signal.sigtimedwait(self.stop_signals | {signal.SIGCHLD}, 1.0)
         if received and received.si_signo != signal.SIGCHLD:
             number = signal.Signals(received.si_signo)
-            say(f"stopped by {number.name}; stopping all ranks")
+            self.say(f"stopped by {number.name}; stopping all ranks")
             # As at a terminal, Ctrl-C reaches the program as KeyboardInterrupt.
             self.stop(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
             raise Stopped(128 + number)
         failed: dict[str, int] = {}
         for pid, status in reap():
-            name = self.processes().get(pid, "0" if pid == self.starter and self.ranks == 1 else None)
+            name = self.processes().get(pid)
+            if pid == self.starter and self.ranks == 1:
+                name = "0"
             if pid == self.starter and self.ranks > 1:
                 if status != 0:
-                    self.fail("msrun", status, [self.work + "/msrun.log"])
+                    self.fail("msrun", status, [f"{self.work}/msrun.log"])
                 self.all_started_by = time.monotonic() + START_SECONDS
-            elif name is not None and status != 0:
+            elif name is None or pid in self.ended:
+                pass  # left behind by a rank; it may have got the process id that a rank had
+            elif status == 0:
+                self.ended[pid] = name
+            else:
                 failed[name] = status
-            elif name is not None and name != "scheduler":
-                self.finished.add(name)
-        for name in sorted(failed, key=lambda name: name == "scheduler"):
-            if name != "scheduler":
-                others = ", ".join(other for other in failed if other not in (name, "scheduler"))
-                note = f" (rank {others} failed too)" if others else ""
-                logs = [self.log_of(name), f"{self.work}/worker_{name}.log", f"{self.work}/msrun.log"]
-                self.fail("rank " + name, failed[name], logs, note)
-            elif not self.finished:
-                self.fail("the scheduler", failed[name], [f"{self.work}/scheduler.log"])
+        scheduler = failed.pop("scheduler", 0)
+        for name, status in failed.items():
+            others = ", ".join(other for other in failed if other != name)
+            note = f" (rank {others} failed too)" if others else ""
+            logs = [self.log_of(name), f"{self.work}/worker_{name}.log", f"{self.work}/msrun.log"]
+            self.fail(f"rank {name}", status, logs, note)
+        # It matters no more once ranks are through.
+        if scheduler != 0 and not self.ended:
+            self.fail("the scheduler", scheduler, [f"{self.work}/scheduler.log"])
         if self.all_started_by and time.monotonic() > self.all_started_by:
             self.check_all_started()
 
@@ -216,7 +249,7 @@ class Job:
         started = self.processes().values()
         for rank in map(str, range(self.ranks)):
             if rank not in started:
-                self.fail("rank " + rank, 1, [f"{self.work}/worker_{rank}.log", f"{self.work}/msrun.log"])
+                self.fail(f"rank {rank}", 1, [f"{self.work}/worker_{rank}.log", f"{self.work}/msrun.log"])
 
     def fail(self, name: str, status: int, logs: list[str], note: str = "") -> None:
         """Stop the run and say who ended it, with the end of the first of `logs` that has any text."""
@@ -224,19 +257,18 @@ class Job:
             how = f"was killed by signal {-status} ({signal.strsignal(-status)})"
         else:
             how = f"ended with status {status}"
-        say(f"{name} {how}{note}; stopping the job")
+        self.say(f"{name} {how}{note}; stopping the job")
         for log in logs:
-            lines = tail(log)
-            if lines:
-                say(f"last lines of {log}:")
-                os.write(2, b"".join(b"    " + line + b"\n" for line in lines))
-                if b"Address already in use" in b"".join(lines):
-                    say(f"port {self.port} was taken by another program in the meantime; start again")
+            text = tail(log)
+            if text:
+                self.say(f"last lines of {log}:\n{text}")
+                if "Address already in use" in text:
+                    self.say(f"port {self.port} was taken by another program in the meantime; start again")
                 break
         else:
-            say(f"its log is empty: {logs[0]}")
+            self.say(f"its log is empty: {logs[0]}")
         self.stop(signal.SIGTERM)
-        raise Stopped(status if status > 0 else 128 - status)
+        raise Stopped(shell_status(status))
 
     def stop(self, number: signal.Signals, patience: float = 0.0) -> int:
         """Stop every process of the job and wait for them; return how many did not end by themselves.
@@ -247,14 +279,13 @@ class Job:
         kill_at = ask_at + GRACE_SECONDS
         asked: set[int] = set()
         while True:
-            for _ in reap():
-                pass
+            reap()
             running = descendants(os.getpid())
             if not running:
                 return len(asked)
             now = time.monotonic()
             if now > kill_at + KILL_SECONDS:
-                say("these processes cannot be killed: " + " ".join(map(str, running)))
+                self.say("these processes cannot be killed: " + " ".join(map(str, running)))
                 return len(asked)
             names = {pid: name for pid, name in self.processes().items() if pid in running}
             for pid in running:
@@ -301,21 +332,33 @@ def descendants(ancestor: int) -> list[int]:
     return found[1:]
 
 
-def send(pid: int, number: signal.Signals) -> None:
+def shell_status(status: int) -> int:
+    """Return the exit status by which a shell would tell how a process ended."""
+    return status if status >= 0 else 128 - status
+
+
+def prctl(option: int, value: int) -> None:
+    """Set an attribute of this process that Python has no function for."""
+    if ctypes.CDLL(None).prctl(option, value, 0, 0, 0) != 0:
+        raise CannotStartError("this system cannot look after the job's processes; Linux 3.4 or newer can")
+
+
+def send(pid: int, number: int) -> None:
     """Send a signal to a process that may have just ended."""
     with contextlib.suppress(OSError):
         os.kill(pid, number)
 
 
-def tail(path: str) -> list[bytes]:
-    """Return the last lines of a log, none if there is no such file."""
+def tail(path: str) -> str:
+    """Return the last lines of a log, indented; nothing if there is no such file."""
     try:
         with open(path, "rb") as file:
             file.seek(0, os.SEEK_END)
             file.seek(max(0, file.tell() - TAIL_BYTES))
-            return file.read().splitlines()[-TAIL_LINES:]
+            lines = file.read().splitlines()[-TAIL_LINES:]
     except OSError:
-        return []
+        return ""
+    return "\n".join("    " + os.fsdecode(line) for line in lines)
 
 
 def find_port(wanted: int) -> int:
@@ -361,6 +404,10 @@ def become_process(work: str) -> None:
     processes = os.open(os.path.join(work, "processes"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.write(processes, f"{name} {os.getpid()}\n".encode())
     os.close(processes)
+    # msrun, while it lives, takes the exit status of ranks that end; from then on the watcher gets it.
+    while os.getppid() != settings["watcher"]:
+        os.kill(settings["watcher"], 0)
+        time.sleep(0.01)
     if os.getsid(0) != os.getpid():
         os.setsid()
     if log:
@@ -375,16 +422,8 @@ def main() -> int:
     """Run a job, or be one of its processes."""
     if sys.argv[1:2] != ["run"]:
         become_process(os.path.dirname(os.path.abspath(__file__)))
-    work, ranks, port, logs, msrun = sys.argv[2:7]
-    job = Job(work, int(ranks), int(port or 0), logs, msrun, command=sys.argv[7:])
-    try:
-        return job.run()
-    except CannotStartError as error:
-        say(str(error))
-        return 2
-    finally:
-        job.stop(signal.SIGKILL)
-        shutil.rmtree(work, ignore_errors=True)
+    name, work, ranks, port, logs, msrun = sys.argv[2:8]
+    return Job(name, work, int(ranks), int(port or 0), logs, msrun, command=sys.argv[8:]).run()
 
 
 if __name__ == "__main__":

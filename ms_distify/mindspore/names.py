@@ -64,6 +64,9 @@ VARYING_CALLS = frozenset({"time.time", "time.time_ns", "time.perf_counter", "os
 # Dataset methods that give an iterator over the rows, not a dataset.
 ITERATORS = frozenset({"create_tuple_iterator", "create_dict_iterator"})
 
+# Methods of library objects that are asked for.
+METHODS = frozenset({"train", "fit", "eval", "build", "step"})
+
 # Packages that build and distribute training by themselves.
 WRAPPERS = ("mindcv", "mindnlp", "mindformers", "mindyolo", "mindocr", "mindface", "mindone", "mindelec",
             "mindflow", "mindspore_gl", "mindaudio", "mindvideo", "mindpet", "mindspore_lightning", "tinyms")  # fmt: skip

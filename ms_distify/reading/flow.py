@@ -22,9 +22,12 @@ if TYPE_CHECKING:
     from .project import Project
 
 Selectors = tuple[Selector, ...]
-_Seen = set[tuple[int, Selectors, tuple[int, ...]]]
+_Key = tuple[cst.CSTNode, Selectors, tuple[cst.Call, ...]]
 ELEMENT: Selector = ("element", None)
-_MAX_DEPTH = 120
+# Walks within walks; far more than any program needs, far less than Python's stack holds.
+_MAX_LEVEL = 150
+_MAX_STEPS = 20_000
+_MAX_CALLS = 8
 # Built-ins and wrappers that hand on what they are given: name -> None for "the first argument, same shape".
 _TRANSPARENT = frozenset(
     {"iter", "next", "list", "tuple", "reversed", "sorted", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm",
@@ -76,7 +79,6 @@ class _At:
     calls: tuple[Edge, ...]
     selectors: Selectors
     methods: tuple[tuple[Script, cst.CSTNode], ...] = ()
-    depth: int = 0
 
     def origin(self, kind: str, node: cst.CSTNode, qualified: str = "", reason: str = "") -> Origin:
         return Origin(kind, self.script, node, qualified, self.calls, self.selectors, self.methods, reason)
@@ -87,9 +89,12 @@ class Flow:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self._called: dict[cst.CSTNode, list[Origin]] = {}
         self._sites: dict[cst.CSTNode, list[tuple[Script, cst.Call]]] | None = None
-        self._busy: set[cst.CSTNode] = set()
+        self._known: dict[_Key, list[Origin]] = {}
+        self._open: set[_Key] = set()
+        self._cuts = 0  # how often a walk was cut short because it led back to itself
+        self._level = 0
+        self._steps = _MAX_STEPS
 
     # -- what rules ask ----------------------------------------------------------------------------------------
 
@@ -104,20 +109,60 @@ class Flow:
             calls: the context in which it is evaluated, as an ``Origin`` of an earlier walk gave it.
             selectors: what to take out of the value first.
         """
-        seen: _Seen = set()
-        found = self._walk(node, _At(script, calls, selectors), seen)
-        return list({(id(o.node), o.kind, o.qualified, o.calls, o.selectors): o for o in found}.values())
+        key = (node, selectors, tuple(edge.call for edge in calls))
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        if key in self._open:
+            # A value that depends on itself: the other ways into it say where it comes from.
+            self._cuts += 1
+            return []
+        if self._level >= _MAX_LEVEL or self._steps <= 0:
+            return [Origin("unknown", script, node, calls=calls, selectors=selectors, reason="too many ways lead here")]
+        self._open.add(key)
+        self._level += 1
+        self._steps -= 1
+        cuts = self._cuts
+        try:
+            walked = list(self._step(node, _At(script, calls, selectors)))
+        finally:
+            self._open.discard(key)
+            self._level -= 1
+            if self._level == 0:
+                self._steps = _MAX_STEPS
+        found = list({(o.node, o.kind, o.qualified, o.calls, o.selectors, o.methods): o for o in walked}.values())
+        if cuts == self._cuts or not self._open:
+            self._known[key] = found
+        return found
+
+    def _walk(self, node: cst.BaseExpression, at: _At) -> Iterator[Origin]:
+        """Go on at another expression."""
+        if len(at.calls) > _MAX_CALLS:
+            yield at.origin("unknown", node, reason="calls nest too deeply to be followed")
+            return
+        for origin in self.origins(at.script, node, at.calls, at.selectors):
+            yield replace(origin, methods=at.methods + origin.methods) if at.methods else origin
 
     def called(self, script: Script, call: cst.Call) -> list[Origin]:
         """Return what a call calls: functions, classes and instances of the program, or library names."""
-        known = self._called.get(call)
-        if known is None:
-            if call in self._busy:
-                return []
-            self._busy.add(call)
-            known = self._called[call] = self._through_partials(self.origins(script, call.func))
-            self._busy.discard(call)
-        return known
+        return self._callees(script, call.func, ())
+
+    def _callees(self, script: Script, func: cst.BaseExpression, calls: tuple[Edge, ...]) -> list[Origin]:
+        if isinstance(func, cst.Attribute) and not self._may_lead_on(script, func):
+            return [Origin("unknown", script, func, calls=calls, reason=f"what {func.attr.value}() gives")]
+        return self._through_partials(self.origins(script, func, calls))
+
+    def _may_lead_on(self, script: Script, func: cst.Attribute) -> bool:
+        """Whether a method can be anything that is asked for; tensor arithmetic is not worth following."""
+        if func.attr.value in names.METHODS or func.attr.value in self.project.attribute_names:
+            return True
+        root: cst.BaseExpression = func
+        while isinstance(root, cst.Attribute):
+            root = root.value
+        if not isinstance(root, cst.Name):
+            return False
+        bindings = script.bindings.lookup(root)
+        return not bindings or any(binding.kind in ("import", "class") for binding in bindings)
 
     def _through_partials(self, callees: list[Origin]) -> list[Origin]:
         """Replace ``functools.partial(f, ...)`` by what ``f`` is."""
@@ -260,45 +305,36 @@ class Flow:
 
     # -- the walk ------------------------------------------------------------------------------------------------
 
-    def _walk(
-        self, node: cst.CSTNode, at: _At, seen: _Seen
-    ) -> Iterator[Origin]:
-        key = (id(node), at.selectors, tuple(id(edge.call) for edge in at.calls))
-        if key in seen:
-            return
-        seen.add(key)
-        if at.depth > _MAX_DEPTH:
-            yield at.origin("unknown", node, reason="the way back is too long to follow")
-            return
-        at = replace(at, depth=at.depth + 1)
+    def _step(self, node: cst.CSTNode, at: _At) -> Iterator[Origin]:
+        """Go one step back from an expression."""
         if isinstance(node, cst.Name):
-            yield from self._name(node, at, seen)
+            yield from self._name(node, at)
         elif isinstance(node, cst.Attribute):
-            yield from self._attribute(node, at, seen)
+            yield from self._attribute(node, at)
         elif isinstance(node, cst.Call):
-            yield from self._call(node, at, seen)
+            yield from self._call(node, at)
         elif isinstance(node, (cst.Tuple, cst.List, cst.Set)):
-            yield from self._sequence(node, at, seen)
+            yield from self._sequence(node, at)
         elif isinstance(node, cst.Dict):
-            yield from self._dict(node, at, seen)
+            yield from self._dict(node, at)
         elif isinstance(node, cst.Subscript):
-            yield from self._subscript(node, at, seen)
+            yield from self._subscript(node, at)
         elif isinstance(node, cst.IfExp):
             value = self.constant(at.script, node.test, at.calls)
             if value is ... or value:
-                yield from self._walk(node.body, at, seen)
+                yield from self._walk(node.body, at)
             if value is ... or not value:
-                yield from self._walk(node.orelse, at, seen)
+                yield from self._walk(node.orelse, at)
         elif isinstance(node, cst.BooleanOperation):
-            yield from self._walk(node.left, at, seen)
-            yield from self._walk(node.right, at, seen)
+            yield from self._walk(node.left, at)
+            yield from self._walk(node.right, at)
         elif isinstance(node, cst.NamedExpr):
-            yield from self._walk(node.value, at, seen)
+            yield from self._walk(node.value, at)
         elif isinstance(node, cst.BinaryOperation):
-            yield from self._binary(node, at, seen)
+            yield from self._binary(node, at)
         elif isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.SetComp)):
             if at.selectors and at.selectors[0][0] in ("element", "item", "rest"):
-                yield from self._walk(node.elt, replace(at, selectors=at.selectors[1:]), seen)
+                yield from self._walk(node.elt, replace(at, selectors=at.selectors[1:]))
             else:
                 yield at.origin("unknown", node, reason="a comprehension as a whole")
         elif isinstance(node, cst.Lambda):
@@ -308,15 +344,15 @@ class Flow:
         else:
             yield at.origin("unknown", node, reason="an expression that cannot be followed")
 
-    def _binary(self, node: cst.BinaryOperation, at: _At, seen: _Seen) -> Iterator[Origin]:
+    def _binary(self, node: cst.BinaryOperation, at: _At) -> Iterator[Origin]:
         if literal(node.left) is not ... or literal(node.right) is not ... or not isinstance(node.operator, cst.Add):
             yield at.origin("unknown", node, reason="a computed value")
             return
         at = replace(at, methods=(*at.methods, (at.script, node)))
-        yield from self._walk(node.left, at, seen)
-        yield from self._walk(node.right, at, seen)
+        yield from self._walk(node.left, at)
+        yield from self._walk(node.right, at)
 
-    def _name(self, node: cst.Name, at: _At, seen: _Seen) -> Iterator[Origin]:
+    def _name(self, node: cst.Name, at: _At) -> Iterator[Origin]:
         bindings = at.script.bindings.lookup(node)
         if not bindings:
             if literal(node) is not ...:
@@ -324,47 +360,54 @@ class Flow:
                 return
             for home, found in self.project.star_names(at.script, node.value):
                 for binding in found:
-                    yield from self._binding(binding, replace(at, script=home), seen, node)
+                    yield from self._binding(binding, replace(at, script=home), node)
                 return
             yield at.origin("external", node, node.value)
             return
         feasible = [b for b in bindings if self.possible(at.script, b.node, at.calls)]
         for binding in feasible or bindings:
-            yield from self._binding(binding, at, seen, node)
+            yield from self._binding(binding, at, node)
 
     def _binding(
-        self, binding: Binding, at: _At, seen: _Seen, use: cst.CSTNode
+        self, binding: Binding, at: _At, use: cst.CSTNode
     ) -> Iterator[Origin]:
         node = binding.node
         if binding.kind == "import":
-            yield from self._import(binding, at, seen)
+            yield from self._import(binding, at)
         elif binding.kind in ("function", "class"):
             yield at.origin(binding.kind, node)
         elif binding.kind == "parameter" and isinstance(node, cst.Param):
-            yield from self._parameter(binding.scope, node, at, seen)
+            yield from self._parameter(binding.scope, node, at)
         elif binding.kind == "augment" and isinstance(node, cst.AugAssign):
-            yield from self._augment(node, binding, at, seen)
+            yield from self._augment(node, binding, at)
         elif binding.value is not None and binding.kind in ("assign", "for", "with"):
             path = tuple(step for step in binding.path if step[0] != "enter")
             # A `for` over `range(...)` or the like ends in an unknown, which is right.
-            yield from self._walk(binding.value, replace(at, selectors=(*path, *at.selectors)), seen)
+            yield from self._walk(binding.value, replace(at, selectors=(*path, *at.selectors)))
         else:
             yield at.origin("unknown", node, reason=f"bound by {binding.kind}")
 
     def _augment(
-        self, node: cst.AugAssign, binding: Binding, at: _At, seen: _Seen
+        self, node: cst.AugAssign, binding: Binding, at: _At
     ) -> Iterator[Origin]:
         """``x += y``: what x was before, and y."""
         if not isinstance(node.operator, cst.AddAssign):
             yield at.origin("unknown", node, reason="a computed value")
             return
-        for earlier in at.script.bindings.reaching(node, binding.scope, binding.name):
-            if earlier.node is not node:
-                yield from self._binding(earlier, at, seen, node)
-        yield from self._walk(node.value, at, seen)
+        # Several `x += ...` in a loop reach each other: gather them all before going on.
+        pending, gathered = [node], [node]
+        while pending:
+            current = pending.pop()
+            yield from self._walk(current.value, at)
+            for earlier in at.script.bindings.reaching(current, binding.scope, binding.name):
+                if not isinstance(earlier.node, cst.AugAssign):
+                    yield from self._binding(earlier, at, current)
+                elif earlier.node not in gathered:
+                    gathered.append(earlier.node)
+                    pending.append(earlier.node)
 
     def _import(
-        self, binding: Binding, at: _At, seen: _Seen
+        self, binding: Binding, at: _At
     ) -> Iterator[Origin]:
         qualified = binding.qualified or ""
         found = self.project.resolve(at.script, binding)
@@ -375,14 +418,13 @@ class Flow:
         if attribute is None:
             yield replace(at, script=home).origin("module", home.tree.module, qualified)
             return
-        yield from self._member(home, attribute, at, seen, binding.node)
+        yield from self._member(home, attribute, at, binding.node)
 
     def _member(
         self,
         home: Script,
         attribute: str,
         at: _At,
-        seen: _Seen,
         node: cst.CSTNode,
     ) -> Iterator[Origin]:
         """Go on at a module-level name of another file."""
@@ -393,12 +435,12 @@ class Flow:
                 home, bindings = script, found
                 inner = replace(at, script=home)
         for binding in bindings:
-            yield from self._binding(binding, inner, seen, node)
+            yield from self._binding(binding, inner, node)
         if not bindings:
             yield at.origin("unknown", node, reason=f"{attribute} is not found in {home.path}")
 
     def _parameter(
-        self, scope: Scope, param: cst.Param, at: _At, seen: _Seen
+        self, scope: Scope, param: cst.Param, at: _At
     ) -> Iterator[Origin]:
         function = scope.node
         owner = self._owner(at.script, function)
@@ -409,11 +451,11 @@ class Flow:
         for index in range(len(at.calls) - 1, -1, -1):
             edge = at.calls[index]
             if edge.function is function:
-                yield from self._argument(edge.script, edge.call, function, param, replace(at, calls=at.calls[:index]), seen)
+                yield from self._argument(edge.script, edge.call, function, param, replace(at, calls=at.calls[:index]))
                 return
         sites = self.call_sites(function)
         for script, call in sites:
-            yield from self._argument(script, call, function, param, replace(at, calls=()), seen)
+            yield from self._argument(script, call, function, param, replace(at, calls=()))
         if not sites:
             name = getattr(getattr(function, "name", None), "value", "a lambda")
             yield at.origin("unknown", param, reason=f"parameter {param.name.value} of {name}, which is not called here")
@@ -425,7 +467,6 @@ class Flow:
         function: cst.CSTNode,
         param: cst.Param,
         at: _At,
-        seen: _Seen,
     ) -> Iterator[Origin]:
         """Go on at what a call passes for a parameter."""
         at = replace(at, script=script)
@@ -433,10 +474,10 @@ class Flow:
         if value is ...:
             yield at.origin("unknown", call, reason=f"{param.name.value} comes from * or ** arguments")
         elif isinstance(value, cst.BaseExpression):
-            yield from self._walk(value, at, seen)
+            yield from self._walk(value, at)
         elif param.default is not None:
             home = self.project.home(function) or script
-            yield from self._walk(param.default, replace(at, script=home), seen)
+            yield from self._walk(param.default, replace(at, script=home))
         else:
             yield at.origin("unknown", call, reason=f"{param.name.value} is not passed")
 
@@ -475,7 +516,7 @@ class Flow:
         return owner if isinstance(owner, cst.ClassDef) else None
 
     def _attribute(
-        self, node: cst.Attribute, at: _At, seen: _Seen
+        self, node: cst.Attribute, at: _At
     ) -> Iterator[Origin]:
         name = node.attr.value
         for origin in self.origins(at.script, node.value, at.calls):
@@ -488,13 +529,13 @@ class Flow:
                     if attribute is None:
                         yield replace(at, script=home).origin("module", home.tree.module, joined)
                     else:
-                        yield from self._member(home, attribute, at, seen, node)
+                        yield from self._member(home, attribute, at, node)
                 else:
                     yield at.origin("external", node, joined)
             elif origin.kind == "module":
-                yield from self._member(origin.script, name, at, seen, node)
+                yield from self._member(origin.script, name, at, node)
             elif origin.kind in ("instance", "class") and isinstance(origin.node, cst.ClassDef):
-                yield from self._class_attribute(origin, name, at, inner, seen, node)
+                yield from self._class_attribute(origin, name, at, inner, node)
             elif origin.kind == "call":
                 yield at.origin("external", node, f"{origin.qualified}().{name}")
             else:
@@ -506,7 +547,6 @@ class Flow:
         name: str,
         at: _At,
         inner: _At,
-        seen: _Seen,
         node: cst.CSTNode,
     ) -> Iterator[Origin]:
         assert isinstance(origin.node, cst.ClassDef)
@@ -515,7 +555,7 @@ class Flow:
             home, function = method
             if _decorated(function, "property"):
                 for value in home.bindings.returns.get(function, []):
-                    yield from self._walk(value, replace(inner, script=home), seen)
+                    yield from self._walk(value, replace(inner, script=home))
                 return
             yield replace(inner, script=home).origin("function", function)
             return
@@ -523,12 +563,12 @@ class Flow:
         for home, cls in self.ancestry(origin.script, origin.node):
             for binding in home.bindings.scopes[cls].bindings.get(name, []):
                 found = True
-                yield from self._binding(binding, replace(inner, script=home), seen, node)
+                yield from self._binding(binding, replace(inner, script=home), node)
         family = [cls for _, cls in self.ancestry(origin.script, origin.node)]
         for script, target, value, path in self.project.attribute_assignments(name):
             if self._assigns_to(script, target, family):
                 found = True
-                yield from self._walk(value, replace(inner, script=script, selectors=(*path, *at.selectors)), seen)
+                yield from self._walk(value, replace(inner, script=script, selectors=(*path, *at.selectors)))
         if not found:
             yield at.origin("unknown", node, reason=f"attribute {name} of {origin.node.name.value} is set nowhere here")
 
@@ -544,7 +584,7 @@ class Flow:
         return False
 
     def _sequence(
-        self, node: cst.Tuple | cst.List | cst.Set, at: _At, seen: _Seen
+        self, node: cst.Tuple | cst.List | cst.Set, at: _At
     ) -> Iterator[Origin]:
         if not at.selectors:
             yield at.origin("literal", node)
@@ -554,13 +594,13 @@ class Flow:
         starred = any(isinstance(element, cst.StarredElement) for element in node.elements)
         if kind == "item" and isinstance(key, int) and not starred:
             if -len(node.elements) <= key < len(node.elements):
-                yield from self._walk(node.elements[key].value, rest, seen)
+                yield from self._walk(node.elements[key].value, rest)
             return
         for element in node.elements:
-            yield from self._walk(element.value, rest, seen)
+            yield from self._walk(element.value, rest)
 
     def _dict(
-        self, node: cst.Dict, at: _At, seen: _Seen
+        self, node: cst.Dict, at: _At
     ) -> Iterator[Origin]:
         if not at.selectors:
             yield at.origin("literal", node)
@@ -572,23 +612,23 @@ class Flow:
         if kind == "item" and key is not None and not wanted:
             yield at.origin("unknown", node, reason=f"no entry {key!r} in this dictionary")
         for entry in wanted or ([] if kind == "item" and key is not None else entries):
-            yield from self._walk(entry.value, rest, seen)
+            yield from self._walk(entry.value, rest)
 
     def _subscript(
-        self, node: cst.Subscript, at: _At, seen: _Seen
+        self, node: cst.Subscript, at: _At
     ) -> Iterator[Origin]:
         key: object = ...
         if len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
             key = self.constant(at.script, node.slice[0].slice.value, at.calls)
         step: Selector = ("item", key) if isinstance(key, (int, str)) else ELEMENT
-        yield from self._walk(node.value, replace(at, selectors=(step, *at.selectors)), seen)
+        yield from self._walk(node.value, replace(at, selectors=(step, *at.selectors)))
 
-    def _call(self, node: cst.Call, at: _At, seen: _Seen) -> Iterator[Origin]:
-        for origin in self._through_partials(self.origins(at.script, node.func, at.calls)):
-            yield from self._result(node, origin, at, seen)
+    def _call(self, node: cst.Call, at: _At) -> Iterator[Origin]:
+        for origin in self._callees(at.script, node.func, at.calls):
+            yield from self._result(node, origin, at)
 
     def _result(
-        self, node: cst.Call, callee: Origin, at: _At, seen: _Seen
+        self, node: cst.Call, callee: Origin, at: _At
     ) -> Iterator[Origin]:
         """Go on at what calling ``callee`` gives."""
         if callee.kind == "class" and isinstance(callee.node, cst.ClassDef):
@@ -604,7 +644,7 @@ class Flow:
             values = [function.body] if isinstance(function, cst.Lambda) else home.bindings.returns.get(function, [])
             feasible = [v for v in values if self.possible(home, v, inner.calls)]
             for value in feasible or values:
-                yield from self._walk(value, inner, seen)
+                yield from self._walk(value, inner)
             if not values:
                 yield at.origin("unknown", node, reason="the called function returns nothing")
             return
@@ -615,31 +655,31 @@ class Flow:
                 inner = replace(at, methods=(*at.methods, (at.script, node)))
                 if method.returns == "datasets":  # split(): whichever part, it comes from here
                     inner = replace(inner, selectors=at.selectors[1:])
-                yield from self._walk(node.func.value, inner, seen)
+                yield from self._walk(node.func.value, inner)
                 if method.name in ("zip", "concat"):
                     for arg in node.args:
-                        yield from self._parts(arg.value, inner, seen)
+                        yield from self._parts(arg.value, inner)
                 return
         if callee.kind == "external":
-            yield from self._library(node, callee, at, seen)
+            yield from self._library(node, callee, at)
         else:
             yield at.origin("unknown", node, reason=callee.reason or "a call that cannot be followed")
 
     def _parts(
-        self, value: cst.BaseExpression, at: _At, seen: _Seen
+        self, value: cst.BaseExpression, at: _At
     ) -> Iterator[Origin]:
         """Walk a dataset, or each of a tuple of datasets."""
         for origin in self.origins(at.script, value, at.calls):
             if isinstance(origin.node, (cst.Tuple, cst.List)) and origin.kind == "literal":
                 inner = replace(at, script=origin.script, calls=origin.calls)
                 for element in origin.node.elements:
-                    yield from self._walk(element.value, inner, seen)
+                    yield from self._walk(element.value, inner)
             else:
-                yield from self._walk(value, at, seen)
+                yield from self._walk(value, at)
                 return
 
     def _library(
-        self, node: cst.Call, callee: Origin, at: _At, seen: _Seen
+        self, node: cst.Call, callee: Origin, at: _At
     ) -> Iterator[Origin]:
         """Go on at, or end in, a call of something outside the program."""
         qualified = callee.qualified
@@ -651,7 +691,7 @@ class Flow:
             kept = at.selectors
             if at.selectors[:2] == (ELEMENT, ("item", 1)):
                 kept = (ELEMENT, *at.selectors[2:])
-            yield from self._walk(args[0].value, replace(at, selectors=kept), seen)
+            yield from self._walk(args[0].value, replace(at, selectors=kept))
         elif qualified == "zip" and args:
             chosen = args
             kept = at.selectors
@@ -660,15 +700,15 @@ class Flow:
                 chosen = args[index : index + 1] if isinstance(index, int) else args
                 kept = (ELEMENT, *at.selectors[2:])
             for arg in chosen:
-                yield from self._walk(arg.value, replace(at, selectors=kept), seen)
+                yield from self._walk(arg.value, replace(at, selectors=kept))
         elif qualified in _TRANSPARENT and args:
             kept = at.selectors
             if qualified == "next":
                 kept = (ELEMENT, *at.selectors)
-            yield from self._walk(args[0].value, replace(at, selectors=kept), seen)
+            yield from self._walk(args[0].value, replace(at, selectors=kept))
         elif qualified in names.DATASET_ZIP and (args or node.args):
             inner = replace(at, methods=(*at.methods, (at.script, node)))
-            yield from self._parts((args or list(node.args))[0].value, inner, seen)
+            yield from self._parts((args or list(node.args))[0].value, inner)
         else:
             yield at.origin("call", node, qualified)
 

@@ -135,6 +135,17 @@ class Project:
                     return
                 stack.append(module)
 
+    @cached_property
+    def attribute_names(self) -> frozenset[str]:
+        """The names of all methods and attributes that the program's own classes have."""
+        found: set[str] = set()
+        for script in self.scripts():
+            for scope in script.bindings.scopes.values():
+                if scope.kind == "class":
+                    found.update(scope.bindings)
+            found.update(target.attr.value for target, _, _ in script.bindings.attribute_assignments)
+        return frozenset(found)
+
     def attribute_assignments(
         self, name: str
     ) -> Iterator[tuple[Script, cst.Attribute, cst.BaseExpression, tuple[Selector, ...]]]:
