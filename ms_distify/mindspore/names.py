@@ -25,6 +25,7 @@ PARAMETER = "mindspore.Parameter"
 LOAD_CHECKPOINT = "mindspore.load_checkpoint"
 SAVE_CHECKPOINT = "mindspore.save_checkpoint"
 MODEL_CHECKPOINT = "mindspore.ModelCheckpoint"
+CHECKPOINT_CONFIG = "mindspore.CheckpointConfig"
 EXPORT = "mindspore.export"
 GRAD_REDUCER = "mindspore.nn.DistributedGradReducer"
 DISTRIBUTED_SAMPLER = "mindspore.dataset.DistributedSampler"
@@ -147,6 +148,11 @@ def is_train_cell(qualified: str) -> bool:
 def is_cell(qualified: str) -> bool:
     """Whether a canonical name is a class that builds a Cell."""
     return qualified.startswith("mindspore.") and (qualified == CELL or catalog.is_cell(qualified))
+
+
+def is_lr_schedule(qualified: str) -> bool:
+    """Whether a canonical name is one of MindSpore's learning-rate schedules."""
+    return qualified.startswith("mindspore.") and catalog.is_lr_schedule(qualified)
 
 
 def dataset_class(qualified: str) -> str | None:

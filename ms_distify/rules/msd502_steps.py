@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ..mindspore import catalog
+from ..mindspore import names
 from ..model import Decision
 from ..reading.bindings import literal
 from ..reading.roles import argument
@@ -47,8 +47,11 @@ def check(context: Context) -> Iterator[Decision]:
     flow = context.program.flow
     for script in context.program.scripts:
         for call in script.bindings.calls:
-            short = flow.qualified(script, call).rpartition(".")[2]
-            if short not in _STEPS or not (catalog.is_lr_schedule(short) or short == "CheckpointConfig"):
+            qualified = flow.qualified(script, call)
+            if qualified != names.CHECKPOINT_CONFIG and not names.is_lr_schedule(qualified):
+                continue
+            short = qualified.rpartition(".")[2]
+            if short not in _STEPS:
                 continue
             for parameter, position in _STEPS[short]:
                 value = argument(call, position, parameter)
