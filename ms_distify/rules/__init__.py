@@ -171,6 +171,16 @@ def rule(code: str, title: str, *, releases: str = "all") -> Callable[[Check], C
     return register
 
 
+def documented(code: str, title: str, doc: str | None) -> None:
+    """Give a code its documentation where another rule or the pipeline decides about it."""
+    _FOUND[code] = Rule(code, title, _decided_elsewhere, inspect.cleandoc(doc or ""))
+
+
+def _decided_elsewhere(context: Context) -> Iterator[Decision]:
+    del context
+    yield from ()
+
+
 @lru_cache(maxsize=1)
 def rules() -> tuple[Rule, ...]:
     """Return all rules in the order of their codes."""
@@ -194,4 +204,4 @@ def decide(code: str, status: str, script: Script, node: cst.CSTNode, message: s
     return Decision(finding, tuple(edits))
 
 
-__all__ = ["CHANGED", "KEPT", "NOTED", "REFUSED", "Context", "Rule", "constructor_argument", "decide", "explain", "rule", "rules"]
+__all__ = ["CHANGED", "KEPT", "NOTED", "REFUSED", "Context", "Rule", "constructor_argument", "decide", "documented", "explain", "rule", "rules"]
