@@ -69,7 +69,7 @@ class Job:
         self, name: str, work: str, ranks: int, port: int, logs: str, msrun: str, command: list[str]
     ) -> None:
         self.name = name
-        self.work = work
+        self.work = os.path.abspath(work)
         self.ranks = ranks
         self.port = port
         self.logs = logs
@@ -115,6 +115,8 @@ class Job:
                 send(watcher, received.si_signo)
             for pid, status in reap():
                 if pid == watcher:
+                    if status < 0:
+                        self.say(f"its watcher was killed by signal {-status}; stopping the job")
                     return shell_status(status)
 
     def watch(self) -> int:
