@@ -1,29 +1,35 @@
-"""The command line: arguments to settings, results to output and an exit code. It decides nothing about code."""
+"""The command line: arguments to settings, results to output and exit code. It decides nothing about code."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 import sys
-import traceback
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional, TextIO
 
 import typer
 
 from . import __version__
-from .convert import Conversion, InputError, convert
-from .launch import beside, is_ours
+from .convert import WORKER, Conversion, InputError, convert
 from .model import REFUSED
 from .report.terminal import finding_lines, summary, unified_diff
-from .settings import Settings, SettingsError, from_pyproject
-from .writing.files import Target, write_all
+from .settings import MAX_SEED, Settings, SettingsError, from_pyproject
 
-OK, DIFFERENT, USAGE, REFUSAL, BUG = 0, 1, 2, 3, 4
+if TYPE_CHECKING:
+    from .writing.files import Target
+
+OK, DIFFERENT, USAGE, REFUSAL, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 130
 ISSUES = "please report it with the file that causes it"
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-tools = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
+tools = typer.Typer(
+    add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True
+)
 
 
 class Stop(Exception):
@@ -55,23 +61,34 @@ def _version(value: bool) -> None:
 @app.command(
     help="Rewrite single-card MindSpore training programs into data-parallel ones.\n\n"
     "Also: ms-distify explain CODE, ms-distify rules.",
-    epilog="Exit codes: 0 converted or nothing to do, 1 --check found something, 2 usage or unreadable input, "
+    epilog="Exit codes: 0 converted or nothing to do, 1 --check found something, "
+    "2 usage or unreadable input, "
     "3 refused, 4 a bug of ms-distify.",
 )
 def convert_command(
-    paths: Annotated[list[str], typer.Argument(help="Scripts or folders; - reads standard input.", show_default=False)],
+    paths: Annotated[
+        list[str], typer.Argument(help="Scripts or folders; - reads standard input.", show_default=False)
+    ],
     output: Annotated[
-        Optional[Path], typer.Option("--output", "-o", help="Write the converted script here.")  # noqa: UP045
+        Optional[Path],  # noqa: UP045  (typer reads it at run time, on Python 3.9 too)
+        typer.Option("--output", "-o", help="Write the converted script here."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the diff, write nothing.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if anything would change.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; exit 1 if anything would change.")
+    ] = False,
     in_place: Annotated[bool, typer.Option("--in-place", help="Rewrite the named files.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite files that ms-distify did not write.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite files that ms-distify did not write.")
+    ] = False,
     seed: Annotated[
-        Optional[int], typer.Option("--seed", min=0, help="Seed to set where the program sets none (0).")  # noqa: UP045
+        Optional[int],  # noqa: UP045
+        typer.Option("--seed", min=0, max=MAX_SEED, help="Seed to set where the program sets none (0)."),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print refusals and errors only.")] = False,
-    stdin_filename: Annotated[str, typer.Option("--stdin-filename", help="Name of standard input.")] = "<stdin>",
+    stdin_filename: Annotated[
+        str, typer.Option("--stdin-filename", help="Name of standard input.")
+    ] = "<stdin>",
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a bug.")] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
@@ -85,12 +102,17 @@ def convert_command(
     except Stop as stop:
         _tell(f"ms-distify: {stop}")
         code = stop.code
-    except (KeyboardInterrupt, BrokenPipeError):
-        raise
+    except KeyboardInterrupt:
+        _tell("ms-distify: interrupted")
+        if any(thread.name == WORKER and thread.is_alive() for thread in threading.enumerate()):
+            os._exit(INTERRUPTED)  # a parser that is still at work would crash when Python ends around it
+        code = INTERRUPTED
     except Exception as error:
         if debug:
-            traceback.print_exc()
-        _tell(f"ms-distify: internal error: {type(error).__name__}: {error}; nothing was written; {ISSUES} (--debug)")
+            import traceback
+
+            _tell(traceback.format_exc().rstrip())
+        _tell(f"ms-distify: internal error: {_one_line(error)}; nothing was written; {ISSUES} (--debug)")
         code = BUG
     raise typer.Exit(code)
 
@@ -111,34 +133,62 @@ def _run(paths: list[str], choice: _Choice, seed: int | None, stdin_filename: st
         raise Stop(f"say what to do: -o {example}, --dry-run, --check or --in-place")
     if choice.output is not None and (len(paths) > 1 or Path(paths[0]).is_dir()):
         raise Stop("-o takes one script; use --in-place for several files or a folder")
+    if not files:
+        _tell(f"no Python files in {' '.join(paths)}")
     named = frozenset(file.resolve() for file in files)
-    results = [_convert_file(file, seed, named) for file in files]
-    return _deliver(files, results, choice)
+    results: list[tuple[Path, Conversion]] = []
+    failed = False
+    for file in files:
+        try:
+            results.append((file, _convert_file(file, seed, named)))
+        except Stop as stop:  # the other files have their own right to a report
+            _tell(f"ms-distify: {stop}")
+            failed = True
+    code = _deliver(results, choice)
+    return USAGE if failed else code
 
 
 def _files(paths: list[str]) -> list[Path]:
     """Return the Python files that arguments name; folders stand for all below them."""
     found: list[Path] = []
     for path in paths:
-        file = Path(path)
-        if file.is_dir():
-            found += sorted(f for f in file.rglob("*.py") if not any(part.startswith(".") for part in f.parts[:-1]))
-        elif not file.exists():
-            raise Stop(f"{path}: no such file")
+        try:
+            mode = os.stat(path).st_mode
+        except FileNotFoundError:
+            raise Stop(f"{path}: no such file") from None
+        except (OSError, ValueError) as error:
+            raise Stop(f"{path}: {_reason(error)}") from None
+        if stat.S_ISDIR(mode):
+            found += sorted(_below(path))
+        elif stat.S_ISREG(mode):
+            found.append(Path(path))
         else:
-            found.append(file)
+            raise Stop(f"{path}: is not a regular file; use - to convert standard input")
     return list(dict.fromkeys(found))
+
+
+def _below(folder: str) -> Iterator[Path]:
+    """Yield the Python files below a folder, without hidden folders and virtual environments."""
+    for here, folders, files in os.walk(folder):
+        folders[:] = [
+            name
+            for name in folders
+            if not name.startswith(".") and not os.path.exists(os.path.join(here, name, "pyvenv.cfg"))
+        ]
+        yield from (Path(here, name) for name in files if name.endswith(".py"))
 
 
 def _convert_file(file: Path, seed: int | None, named: frozenset[Path]) -> Conversion:
     try:
         source = file.read_bytes()
     except OSError as error:
-        raise Stop(f"{file}: {error.strerror or error}") from None
+        raise Stop(f"{file}: {_reason(error)}") from None
     return _convert(source, str(file), _settings(file.resolve().parent, seed), file, named)
 
 
-def _convert(source: bytes, path: str, settings: Settings, file: Path | None, named: frozenset[Path]) -> Conversion:
+def _convert(
+    source: bytes, path: str, settings: Settings, file: Path | None, named: frozenset[Path]
+) -> Conversion:
     try:
         return convert(source, path, settings, file=file, named=named)
     except InputError as error:
@@ -153,7 +203,7 @@ def _settings(folder: Path, seed: int | None) -> Settings:
 
 
 def _standard_input(choice: _Choice, seed: int | None, name: str) -> int:
-    source = sys.stdin.buffer.read()
+    source = sys.stdin.buffer.read() if sys.stdin is not None else b""
     file = Path(name) if name != "<stdin>" else None
     settings = _settings((file.resolve().parent if file else Path.cwd()), seed)
     result = _convert(source, name, settings, file, frozenset())
@@ -161,8 +211,7 @@ def _standard_input(choice: _Choice, seed: int | None, name: str) -> int:
     if choice.dry_run:
         _show_diff(result)
     elif not choice.check and not result.refused:
-        sys.stdout.buffer.write(result.output)
-        sys.stdout.buffer.flush()
+        _emit(result.output)
     return _code([result], choice)
 
 
@@ -173,16 +222,17 @@ def _code(results: list[Conversion], choice: _Choice) -> int:
     return REFUSAL if refused else OK
 
 
-def _deliver(files: list[Path], results: list[Conversion], choice: _Choice) -> int:
-    _report(results, choice)
+def _deliver(results: list[tuple[Path, Conversion]], choice: _Choice) -> int:
+    conversions = [result for _, result in results]
+    _report(conversions, choice)
     if choice.dry_run:
-        for result in results:
+        for result in conversions:
             _show_diff(result)
     elif choice.in_place:
-        _write_in_place(files, results, choice)
-    elif choice.output is not None and not choice.check and not results[0].refused:
-        _write_output(files[0], results[0], choice.output, choice)
-    return _code(results, choice)
+        _write_in_place(results, choice)
+    elif choice.output is not None and not choice.check and results and not results[0][1].refused:
+        _write_output(*results[0], choice.output, choice)
+    return _code(conversions, choice)
 
 
 def _report(results: list[Conversion], choice: _Choice) -> None:
@@ -204,40 +254,35 @@ def _report(results: list[Conversion], choice: _Choice) -> None:
             _tell(f"{idle} of {len(results)} files start no training")
     if any(result.refused for result in results):
         refused = sum(result.refused for result in results)
-        _tell(f"refused: {refused} program{'s' * (refused > 1)}; nothing was written for {'them' if refused > 1 else 'it'}")
+        _tell(
+            f"refused: {refused} program{'s' * (refused > 1)}; "
+            f"nothing was written for {'them' if refused > 1 else 'it'}"
+        )
 
 
 def _show_diff(result: Conversion) -> None:
-    if result.changed and not result.refused:
-        encoding = "utf-8" if _is_utf8(result.original) else "latin-1"
-        before, after = result.original.decode(encoding), result.output.decode(encoding)
-        text = unified_diff(before, after, result.path, colour=_coloured(sys.stdout))
-        sys.stdout.buffer.write(text.encode(encoding))
-        sys.stdout.buffer.flush()
+    if result.refused:
+        return
+    colour = _coloured(sys.stdout)
+    if result.changed:
+        _emit(unified_diff(result.original, result.output, result.path, colour=colour))
     for file, content in result.modules:
-        before = file.read_bytes().decode("utf-8", "surrogateescape")
-        text = unified_diff(before, content.decode("utf-8", "surrogateescape"), os.path.relpath(file))
-        sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
-        sys.stdout.buffer.flush()
+        _emit(unified_diff(file.read_bytes(), content, str(file), colour=colour))
 
 
-def _is_utf8(content: bytes) -> bool:
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
+def _write_in_place(results: list[tuple[Path, Conversion]], choice: _Choice) -> None:
+    from .writing.files import Target
 
-
-def _write_in_place(files: list[Path], results: list[Conversion], choice: _Choice) -> None:
     contents: dict[Path, bytes] = {}
-    for file, result in zip(files, results):
+    for file, result in results:
         if result.refused:
             continue
         for path, content in [(file, result.output), *result.modules] if result.changed else result.modules:
             known = contents.setdefault(path.resolve(), content)
             if known != content:
-                raise Stop(f"{path}: two programs need it changed differently; convert them one at a time", REFUSAL)
+                raise Stop(
+                    f"{path}: two programs need it changed differently; convert them one at a time", REFUSAL
+                )
     _write([Target(path, content) for path, content in contents.items()])
     if not choice.quiet:
         for path in contents:
@@ -245,22 +290,37 @@ def _write_in_place(files: list[Path], results: list[Conversion], choice: _Choic
 
 
 def _write_output(file: Path, result: Conversion, output: Path, choice: _Choice) -> None:
+    from .launch import LAUNCHER_NAME, beside, is_ours
+    from .writing.files import Target
+
     if not result.trains:
         return
-    if output.is_dir():
-        raise Stop(f"{output}: is a directory; give a file name")
-    if output.exists() and output.samefile(file):
+    present = _present(output)
+    if present is not None and output.samefile(file):
         raise Stop("the output is the input; use --in-place for that")
+    if output.name == LAUNCHER_NAME:
+        raise Stop(f"{output}: is the launcher's name; give the script another one")
     if not output.parent.is_dir():
         raise Stop(f"{output}: its folder does not exist")
     launch = beside.choose(output)
-    _may_overwrite(output, result.output, launch, choice.force)
-    if launch.exists() and not choice.force and not is_ours(_text(launch)):
+    launcher = _present(launch)
+    if present is not None and not choice.force:
+        recorded = beside.recorded(_text(launcher)) if launcher is not None else None
+        if present != result.output and recorded != (output.name, beside.digest(present)):
+            raise Stop(
+                f"{output}: was not written by ms-distify, or was changed since; use --force to overwrite it"
+            )
+    if launcher is not None and not choice.force and not is_ours(_text(launcher)):
         raise Stop(f"{launch}: was not written by ms-distify; move it away or use --force")
     mode = file.stat().st_mode & 0o777
     settings = _settings(file.resolve().parent, None)
     script = beside.render_for(output, result.output, default_ranks=settings.ranks)
-    _write([Target(output, result.output, mode), Target(launch, script.encode(), mode | 0o100)])
+    _write(
+        [
+            Target(output, result.output, mode if present is None else None),
+            Target(launch, script.encode("utf-8", "surrogateescape"), mode | 0o100 | (mode & 0o044) >> 2),
+        ]
+    )
     if choice.quiet:
         return
     if result.scripts > 1 and output.resolve().parent != file.resolve().parent:
@@ -268,28 +328,43 @@ def _write_output(file: Path, result: Conversion, output: Path, choice: _Choice)
     _tell(f"wrote {output} and {launch}; start with: bash {_shown(launch)} -n {settings.ranks}")
 
 
-def _may_overwrite(output: Path, content: bytes, launch: Path, force: bool) -> None:
-    """Stop unless the output is new, unchanged, or still what ms-distify wrote there."""
-    if not output.exists() or force:
-        return
-    present = output.read_bytes()
-    recorded = beside.recorded(_text(launch)) if launch.exists() else None
-    if present != content and recorded != (output.name, beside.digest(present)):
-        raise Stop(f"{output}: was not written by ms-distify, or was changed since; use --force to overwrite it")
+def _present(path: Path) -> bytes | None:
+    """Return what a file that would be written holds now; None if there is none.
+
+    Raises:
+        Stop: nothing can be written there.
+    """
+    try:
+        if path.is_dir():
+            raise Stop(f"{path}: is a directory; give a file name")
+        if path.exists() and not path.is_file():
+            raise Stop(f"{path}: is not a regular file")
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise Stop(f"{path}: {_reason(error)}") from None
 
 
 def _write(targets: list[Target]) -> None:
+    from .writing.files import write_all
+
     try:
         write_all(targets)
     except OSError as error:
-        raise Stop(f"{error.filename or targets[0].path}: {error.strerror or error}; nothing was written") from None
+        raise Stop(f"{error.filename or targets[0].path}: {_reason(error)}; nothing was written") from None
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise Stop(f"{path}: {error.strerror or error}") from None
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "replace")
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def _shown(path: Path) -> str:
@@ -304,8 +379,40 @@ def _coloured(stream: object) -> bool:
 
 def _tell(line: str) -> None:
     """Say something to the person; data goes to standard output, everything else here."""
+    if sys.stderr is None:
+        return
     encoding = sys.stderr.encoding or "utf-8"
-    sys.stderr.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    try:
+        sys.stderr.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        sys.stderr.flush()
+    except OSError:
+        _drop(sys.stderr)
+
+
+def _emit(data: bytes) -> None:
+    """Put data on standard output; a reader that has gone away (``| head``) is no error.
+
+    Raises:
+        Stop: it cannot be written.
+    """
+    if sys.stdout is None:
+        raise Stop("standard output is closed")
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        _drop(sys.stdout)
+    except OSError as error:
+        _drop(sys.stdout)
+        raise Stop(f"standard output: {_reason(error)}") from None
+
+
+def _drop(stream: TextIO) -> None:
+    """Send what is still to come on a stream nowhere, so that Python does not stumble over it at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 @tools.command("rules")
@@ -314,7 +421,7 @@ def rules_command() -> None:
     from .rules import rules
 
     for rule in rules():
-        typer.echo(f"{rule.code}  {rule.title}")
+        _emit(f"{rule.code}  {rule.title}\n".encode())
 
 
 @tools.command("explain")
@@ -326,7 +433,7 @@ def explain_command(code: Annotated[str, typer.Argument(help="A rule's code, e.g
     if text is None:
         _tell(f"ms-distify: there is no rule {code}; see: ms-distify rules")
         raise typer.Exit(USAGE)
-    typer.echo(text)
+    _emit(f"{text}\n".encode())
 
 
 def main() -> None:

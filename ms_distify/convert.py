@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,24 +86,93 @@ def convert(
     from .reading.script import read_script
     from .reading.source import SourceError
 
-    with _deep_stack():
+    def pipeline() -> Conversion:
+        entry = read_script(source, path, file)
         try:
-            entry = read_script(source, path, file)
-        except SourceError as error:
-            line = f":{error.line}" if error.line is not None else ""
-            raise InputError(f"{path}{line}: MSD604 {error.reason}") from None
-        return _convert(entry, chosen, named)
+            return _convert(entry, chosen, named)
+        except RecursionError:
+            if entry.tree.depth() < _DEEP:
+                raise  # the program is no deeper than others: a bug of ours
+            raise SourceError("expressions nest too deeply to be followed; split the longest one") from None
+
+    try:
+        return _on_deep_stack(pipeline)
+    except SourceError as error:
+        line = f":{error.line}" if error.line is not None else ""
+        raise InputError(f"{path}{line}: MSD604 {error.reason}") from None
+
+
+# Above this depth of a tree, running out of stack is the program's doing.
+_DEEP = 2_000
+# Python compiles `a and b and ...` of any length; a tree has one level for each.
+# Memory of a stack is only used where it is touched.
+_FRAMES = 200_000
+_STACKS = (512 << 20, 128 << 20, 32 << 20)
+WORKER = "ms-distify"  # the name of the threads
+_changing = threading.Lock()
+
+
+def _on_deep_stack(work: Callable[[], Conversion]) -> Conversion:
+    """Run ``work`` in a thread with a large stack.
+
+    libcst reads and writes expressions by recursion, and its native half kills the process when the stack of 8 MB
+    that a main thread has runs out, which happens to programs that Python itself runs (FACTS 6).
+    """
+    result: list[Conversion] = []
+    failure: list[BaseException] = []
+    done = threading.Event()
+
+    def run() -> None:
+        try:
+            result.append(work())
+        except BaseException as error:
+            failure.append(error)
+        finally:
+            done.set()
+
+    with _deep_recursion():
+        thread = _start(run)
+        done.wait()  # not join(): interrupted there, Python 3.11 takes the thread for ended
+        thread.join()
+    if failure:
+        raise failure[0]
+    return result[0]
+
+
+_running: list[int] = []  # the recursion limits found by the conversions that run now
 
 
 @contextlib.contextmanager
-def _deep_stack() -> Iterator[None]:
-    """Allow walks within walks: real programs need more than Python's default of 1,000 frames."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, 6000))
+def _deep_recursion() -> Iterator[None]:
+    """Raise the interpreter's recursion limit until the last of the conversions that run at once has ended."""
+    with _changing:
+        _running.append(sys.getrecursionlimit())
+        sys.setrecursionlimit(max(_running[0], _FRAMES))
     try:
         yield
     finally:
-        sys.setrecursionlimit(before)
+        with _changing:
+            first = _running.pop(0)
+            if _running:
+                _running[0] = first
+            else:
+                sys.setrecursionlimit(first)
+
+
+def _start(run: Callable[[], None]) -> threading.Thread:
+    """Start a daemon (so that Ctrl-C need not wait for it) with the largest stack that the system gives."""
+    with _changing:
+        before = threading.stack_size()
+        try:
+            for size in _STACKS:
+                thread = threading.Thread(target=run, name=WORKER, daemon=True)
+                threading.stack_size(size)
+                with contextlib.suppress(RuntimeError):  # "can't start new thread"
+                    thread.start()
+                    return thread
+            raise MemoryError("no memory for a thread")
+        finally:
+            threading.stack_size(before)
 
 
 def _convert(entry: Script, settings: Settings, named: frozenset[Path]) -> Conversion:
@@ -180,7 +250,7 @@ def _idle(program: Program) -> Finding | None:
                     return Finding("MSD305", REFUSED, script.path, line, 1, message)
         return Finding("MSD607", KEPT, entry.path, 1, 1, "not a training program: no Model.train, train cell or optimizer step")
     if not program.timeline.of("train"):
-        if any(_is_guard(statement) for statement in entry.tree.module.body):
+        if program.timeline.handed_over or any(_is_guard(statement) for statement in entry.tree.module.body):
             message = "it trains somewhere, but how the start of the file leads there cannot be followed; call it directly"
             return Finding("MSD608", REFUSED, entry.path, 1, 1, message)
         return Finding("MSD607", KEPT, entry.path, 1, 1, "a module: it defines a training but does not start one")

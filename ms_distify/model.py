@@ -80,6 +80,17 @@ class Replace:
 
 
 @dataclass(frozen=True)
+class Wrap:
+    """Put text before and behind an expression."""
+
+    script: Script
+    node: cst.CSTNode
+    before: str
+    behind: str
+    needs: tuple[Need, ...] = ()
+
+
+@dataclass(frozen=True)
 class Guard:
     """Run a simple statement only under a condition."""
 
@@ -117,7 +128,7 @@ class Insert:
     needs: tuple[Need, ...] = ()
 
 
-Edit = Union[AddKeywords, AddParameters, Replace, Guard, Move, Insert]
+Edit = Union[AddKeywords, AddParameters, Replace, Wrap, Guard, Move, Insert]
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,9 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+MAX_SEED = 2**32 - 1  # what mindspore.set_seed takes
+_LIMITS = {"seed": (0, MAX_SEED), "ranks": (1, 9999)}
+
 
 class SettingsError(Exception):
     """pyproject.toml holds something that is not a setting."""
@@ -52,13 +55,22 @@ def _parse(raw: bytes, file: Path) -> Settings:
     except ModuleNotFoundError:  # Python < 3.11
         import tomli as tomllib
     try:
-        table = tomllib.loads(raw.decode()).get("tool", {}).get("ms-distify", {})
+        document = tomllib.loads(raw.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file}: {error}") from None
+    tool = document.get("tool")
+    table = tool.get("ms-distify", {}) if isinstance(tool, dict) else {}
+    if not isinstance(table, dict):
+        raise SettingsError(f"{file}: [tool.ms-distify] must be a table")
     known = {field.name for field in fields(Settings)}
     for key, value in table.items():
         if key not in known:
-            raise SettingsError(f"{file}: [tool.ms-distify] has no setting {key!r}; there are {', '.join(sorted(known))}")
-        if not isinstance(value, int) or isinstance(value, bool) or value < (1 if key == "ranks" else 0):
-            raise SettingsError(f"{file}: [tool.ms-distify] {key} must be a whole number")
+            raise SettingsError(
+                f"{file}: [tool.ms-distify] has no setting {key!r}; there are {', '.join(sorted(known))}"
+            )
+        low, high = _LIMITS[key]
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise SettingsError(
+                f"{file}: [tool.ms-distify] {key} must be a whole number from {low} to {high}"
+            )
     return Settings(**table)

@@ -99,7 +99,12 @@ def show(result: Conversion) -> str:
     return "\n".join(difflib.unified_diff(before, after, lineterm=""))
 
 
+def sharded(source: str | bytes) -> list[str]:
+    """Return the lines with num_shards or shard_id that a conversion puts in, stripped, in order."""
+    return [line.strip() for line in changed_lines(source)[1] if "num_shards" in line or "shard_id" in line]
+
+
 __all__ = [
     "CHANGED", "HEAD", "KEPT", "NOTED", "REFUSED", "TRAINING", "becomes", "changed_lines", "converted", "dedent",
-    "found", "refused", "run", "show", "unchanged",
+    "found", "refused", "run", "sharded", "show", "unchanged",
 ]  # fmt: skip

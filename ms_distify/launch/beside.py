@@ -1,6 +1,7 @@
 """The launcher beside an output: which file it is, and what it remembers of the output.
 
-A converted program carries no mark of ours (it is the user's program). So the launcher remembers the program's name
+A converted program carries no mark of ours (it is the user's program). So the launcher remembers the
+program's name
 and digest, and with them whether a file at the output's place is still what ms-distify wrote there.
 """
 
@@ -35,7 +36,7 @@ def render_for(output: Path, content: bytes, *, default_ranks: int) -> str:
 
 
 def choose(output: Path) -> Path:
-    """Return the launcher's path for an output: ``run_distribute.sh``, unless that already starts another program."""
+    """Return an output's launcher: ``run_distribute.sh``, unless that already starts another program."""
     launcher = output.parent / LAUNCHER_NAME
     if launcher.is_file():
         known = recorded(launcher.read_text(encoding="utf-8", errors="replace"))

@@ -34,16 +34,13 @@ DATASET_ZIP = frozenset({"mindspore.dataset.zip", "mindspore.dataset.ZipDataset"
 FILE_WRITER = "mindspore.mindrecord.FileWriter"
 
 # Calls that make a gradient function by hand: nothing reduces what they give.
-GRADIENT_CALLS = frozenset(
-    {
-        "mindspore.value_and_grad",
-        "mindspore.grad",
-        "mindspore.ops.value_and_grad",
-        "mindspore.ops.grad",
-        "mindspore.ops.GradOperation",
-        "mindspore.nn.ForwardValueAndGrad",
-    }
-)
+VALUE_AND_GRAD = frozenset({"mindspore.value_and_grad", "mindspore.ops.value_and_grad"})
+GRAD = frozenset({"mindspore.grad", "mindspore.ops.grad"})
+GRAD_OPERATION = "mindspore.ops.GradOperation"
+FORWARD_VALUE_AND_GRAD = "mindspore.nn.ForwardValueAndGrad"
+GRADIENT_CALLS = VALUE_AND_GRAD | GRAD | {GRAD_OPERATION, FORWARD_VALUE_AND_GRAD}
+# What nn.TrainOneStepCell and its relatives have without the subclass setting it.
+INHERITED = {"grad": GRAD_OPERATION, "optimizer": "mindspore.nn.Optimizer", "grad_reducer": GRAD_REDUCER}
 
 # Objects that write files, and the parameter that names where: (parameter, its position).
 WRITER_DIRECTORIES = {

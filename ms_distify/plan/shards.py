@@ -6,19 +6,25 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from ..model import AddKeywords, AddParameters, Edit
-from ..reading.bindings import parameters
+from ..model import AddKeywords, AddParameters, Edit, Replace
+from ..reading.bindings import literal, parameters
 from ..reading.flow import Edge
 from ..reading.program import Program
-from ..reading.roles import Site
+from ..reading.roles import Site, Use
 from ..reading.script import Script
 from .startup import Startup
 
 SIZE_PARAMETER, RANK_PARAMETER = "num_shards", "shard_id"
+# What stands for "all rows, on one card" where someone wrote it out.
+_ONE_CARD = (None, 0, 1)
 
 
 class CannotReach(Exception):
     """Rank and size cannot be brought to a place; the message says where the way ends."""
+
+
+class _Conflict(Exception):
+    """A call would have to pass two different things; the message says where."""
 
 
 @dataclass
@@ -37,6 +43,19 @@ class Supply:
     edits: list[Edit] = field(default_factory=list)
     through: list[str] = field(default_factory=list)
 
+    def join(self, other: Supply) -> None:
+        """Take in the edits of another way to the same place."""
+        self.edits.extend(edit for edit in other.edits if edit not in self.edits)
+        self.through.extend(name for name in other.through if name not in self.through)
+
+
+@dataclass(frozen=True)
+class Carriers:
+    """The parameters under which size and rank come into a function."""
+
+    size: str
+    rank: str
+
 
 class Shards:
     """Brings rank and size to the constructors that train."""
@@ -46,79 +65,175 @@ class Shards:
         self._training = {
             edge.call for site in program.roles.sites for use in site.uses_as("train") for edge in use.calls
         }
+        self._given: dict[tuple[cst.CSTNode, str], str] = {}
+        self._all_the_way = False
 
-    def supply(self, site: Site) -> Supply:
+    def supply(self, site: Site, given: tuple[cst.BaseExpression | None, cst.BaseExpression | None]) -> Supply:
         """Return what to pass to the constructor of a training dataset.
+
+        Args:
+            site: the constructor.
+            given: what it passes for ``num_shards`` and ``shard_id`` now, e.g. parameters that nobody fills.
 
         Raises:
             CannotReach: somewhere on the way nothing can be passed on.
         """
+        try:
+            return self._agreed(self._supply(site, given))
+        except _Conflict:
+            self._all_the_way = True  # two ways meet in one call, and one of them must pass through it
+        try:
+            return self._agreed(self._supply(site, given))
+        except _Conflict as conflict:
+            raise CannotReach(f"two ways that need different ranks meet at {conflict}") from None
+        finally:
+            self._all_the_way = False
+
+    def _supply(self, site: Site, given: tuple[cst.BaseExpression | None, cst.BaseExpression | None]) -> Supply:
+        ways = [use.calls for use in site.uses_as("train")] or [()]
+        direct = all(self._in_sight(site.script, site.call, edges) for edges in ways)
         result: Supply | None = None
-        for edges in [use.calls for use in site.uses_as("train")] or [()]:
-            found = self._bring(site.script, site.call, edges)
+        for edges in ways:
+            found = self._bring(site.script, site.call, edges, given, direct=direct)
             if result is None:
                 result = found
+            elif (result.size, result.rank) != (found.size, found.rank):
+                raise _Conflict(site.script.where(site.call))
             else:
-                result.edits.extend(edit for edit in found.edits if edit not in result.edits)
-                result.through.extend(name for name in found.through if name not in result.through)
+                result.join(found)
         assert result is not None
         return result
 
-    def _bring(self, script: Script, node: cst.Call, edges: tuple[Edge, ...], depth: int = 0) -> Supply:
+    def _agreed(self, supply: Supply) -> Supply:
+        """Check that no call is to pass two different things for one parameter."""
+        given: dict[tuple[cst.CSTNode, str], str] = {}
+        for edit in supply.edits:
+            if isinstance(edit, AddKeywords):
+                items = [((edit.call, name), text) for name, text in edit.keywords]
+            elif isinstance(edit, Replace):
+                items = [((edit.node, ""), edit.text)]
+            else:
+                continue
+            for key, text in items:
+                if given.setdefault(key, text) != text or self._given.get(key, text) != text:
+                    raise _Conflict(edit.script.where(key[0]))
+        self._given.update(given)
+        return supply
+
+    def _in_sight(self, script: Script, node: cst.Call, edges: tuple[Edge, ...]) -> bool:
+        if edges and self._all_the_way:
+            return False
+        return self.startup.visible(script, node) and all(self._only_trains(edge) for edge in edges)
+
+    def _bring(
+        self,
+        script: Script,
+        node: cst.Call,
+        edges: tuple[Edge, ...],
+        given: tuple[cst.BaseExpression | None, cst.BaseExpression | None],
+        *,
+        direct: bool = False,
+        depth: int = 0,
+    ) -> Supply:
         names = self.startup.rank_names
-        if self.startup.visible(script, node) and all(self._only_trains(edge) for edge in edges):
+        if direct or (depth and self._in_sight(script, node, edges)):
             return Supply(names.size, names.rank)
         function = self._enclosing(script, node)
         if function is None or depth > 20:
             raise CannotReach(f"rank and size are not known at {script.where(node)}, before or outside the start-up")
-        size, rank, edit = self._parameters(script, function)
-        sites: list[tuple[Script, cst.Call, tuple[Edge, ...]]]
-        if edges:
-            if edges[-1].function is not function:
-                raise CannotReach(f"{function.name.value} at {script.where(function)} is not what the program calls")
-            sites = [(edges[-1].script, edges[-1].call, edges[:-1])]
-        else:
-            sites = [(home, call, ()) for home, call in self.program.flow.call_sites(function)]
-            if not sites:
-                raise CannotReach(f"no call of {function.name.value} ({script.where(function)}) is found")
-        supply = Supply(size, rank, [edit] if edit is not None else [], [function.name.value])
-        for home, call, rest in sites:
-            outer = self._bring(home, call, rest, depth + 1)
-            supply.edits.extend(outer.edits)
-            supply.through.extend(outer.through)
-            passed = tuple(
-                (name, value)
-                for name, value in ((size, outer.size), (rank, outer.rank))
-                if not any(arg.keyword is not None and arg.keyword.value == name for arg in call.args)
-            )
-            if passed:
-                supply.edits.append(AddKeywords(home, call, passed))
+        carriers = self._carriers(script, function, given)
+        supply = Supply(carriers.size, carriers.rank, self._parameters(script, function, carriers), [function.name.value])
+        for home, call, rest in self._entries(script, function, edges):
+            supply.join(self._pass(home, call, rest, function, carriers, depth))
         return supply
 
-    def _parameters(self, script: Script, function: cst.FunctionDef) -> tuple[str, str, Edit | None]:
-        """Return the parameter names that carry size and rank into a function, and the edit that adds them."""
+    def _entries(
+        self, script: Script, function: cst.FunctionDef, edges: tuple[Edge, ...]
+    ) -> list[tuple[Script, cst.Call, tuple[Edge, ...]]]:
+        """Return the calls through which rank and size come into a function, and what lies around each."""
+        name, where = function.name.value, script.where(function)
+        if edges:
+            if edges[-1].function is not function:
+                raise CannotReach(f"{name} at {where} is not what the program calls")
+            return [(edges[-1].script, edges[-1].call, edges[:-1])]
+        sites = [(home, call, ()) for home, call in self.program.flow.call_sites(function)]
+        if not sites:
+            raise CannotReach(f"no call of {name} ({where}) is found")
+        return sites
+
+    def _pass(
+        self,
+        home: Script,
+        call: cst.Call,
+        rest: tuple[Edge, ...],
+        function: cst.FunctionDef,
+        carriers: Carriers,
+        depth: int,
+    ) -> Supply:
+        """Let one call pass rank and size to a function."""
+        flow = self.program.flow
+        passed = [flow.argument(home, call, function, name) for name in (carriers.size, carriers.rank)]
+        if any(value is ... for value in passed) and carriers.size in {p.name.value for p in parameters(function)}:
+            raise CannotReach(f"the call at {home.where(call)} hides its arguments in * or **")
+        values = [value[1] if isinstance(value, tuple) else None for value in passed]
+        if any(isinstance(value, tuple) and value[0] is not home for value in passed):
+            raise CannotReach(f"the call at {home.where(call)} passes on what a partial in another file gives")
+        supply = self._bring(home, call, rest, (values[0], values[1]), depth=depth + 1)
+        supply.edits.extend(self._others(home, call, function, carriers))
+        supply.edits.extend(give(home, call, (carriers.size, values[0], supply.size), (carriers.rank, values[1], supply.rank)))
+        return supply
+
+    def _others(self, home: Script, call: cst.Call, function: cst.FunctionDef, carriers: Carriers) -> list[Edit]:
+        """Whatever else a call can enter (an override, another function) must take the new arguments too."""
+        edits: list[Edit] = []
+        for script, other in self.program.flow.targets(home, call):
+            if other is function:
+                continue
+            if not isinstance(other, cst.FunctionDef):
+                raise CannotReach(f"the call at {home.where(call)} can enter a lambda as well")
+            edits.extend(self._parameters(script, other, carriers))
+        for origin in self.program.flow.called(home, call):
+            if origin.kind in ("external", "call"):
+                raise CannotReach(f"the call at {home.where(call)} can enter {origin.qualified} as well")
+        return edits
+
+    def _carriers(
+        self,
+        script: Script,
+        function: cst.FunctionDef,
+        given: tuple[cst.BaseExpression | None, cst.BaseExpression | None],
+    ) -> Carriers:
+        """Return the parameters that carry size and rank into a function: those it passes on already, or new ones."""
+        found = [
+            value.value
+            for value in given
+            if isinstance(value, cst.Name)
+            and any(b.kind == "parameter" and b.scope.node is function for b in script.bindings.lookup(value))
+        ]
+        return Carriers(*found) if len(found) == 2 else Carriers(SIZE_PARAMETER, RANK_PARAMETER)
+
+    def _parameters(self, script: Script, function: cst.FunctionDef, carriers: Carriers) -> list[Edit]:
+        """Return the edits that give a function the parameters it lacks."""
         have = {param.name.value for param in parameters(function)}
-        if SIZE_PARAMETER in have and RANK_PARAMETER in have:
-            return SIZE_PARAMETER, RANK_PARAMETER, None
+        missing = tuple(name for name in (carriers.size, carriers.rank) if name not in have)
         used = script.bindings.scopes[function].bindings
-        if SIZE_PARAMETER in used or RANK_PARAMETER in used:
-            raise CannotReach(f"{function.name.value} at {script.where(function)} uses the name num_shards or shard_id")
-        return SIZE_PARAMETER, RANK_PARAMETER, AddParameters(script, function, (SIZE_PARAMETER, RANK_PARAMETER))
+        for name in missing:
+            if name in used:
+                raise CannotReach(f"{function.name.value} at {script.where(function)} uses the name {name}")
+        return [AddParameters(script, function, missing)] if missing else []
 
     def _only_trains(self, edge: Edge) -> bool:
-        """Whether every call that enters a function builds training data."""
+        """Whether every call that enters a function builds training data, and nothing else."""
         sites = self.program.flow.call_sites(edge.function)
-        return bool(sites) and all(call in self._training for _, call in sites) and not self._evaluates(edge.call)
+        return bool(sites) and all(call in self._training and not self._evaluates(call) for _, call in sites)
 
     def _evaluates(self, call: cst.Call) -> bool:
         """Whether what a call builds also reaches an evaluation by a different way through the same call."""
         for site in self.program.roles.sites:
-            inner = {
-                tuple(e.call for e in use.calls) for use in site.uses if use.role == "train" and _through(use.calls, call)
-            }
-            for use in site.uses:
-                if use.role == "eval" and _through(use.calls, call) and tuple(e.call for e in use.calls) not in inner:
-                    return True
+            through = [use for use in site.uses if _through(use, call)]
+            trains = {_way(use) for use in through if use.role == "train"}
+            if any(use.role != "train" and _way(use) not in trains for use in through):
+                return True
         return False
 
     def _enclosing(self, script: Script, node: cst.CSTNode) -> cst.FunctionDef | None:
@@ -128,5 +243,25 @@ class Shards:
         return scope.node if scope is not None and isinstance(scope.node, cst.FunctionDef) else None
 
 
-def _through(edges: tuple[Edge, ...], call: cst.Call) -> bool:
-    return any(edge.call is call for edge in edges)
+def give(script: Script, call: cst.Call, *items: tuple[str, cst.BaseExpression | None, str]) -> list[Edit]:
+    """Return the edits that make a call pass some values: (parameter, what it passes now or None, what it shall pass)."""
+    edits: list[Edit] = []
+    added = []
+    for name, now, text in items:
+        if now is None:
+            added.append((name, text))
+        elif script.tree.text(now) != text:
+            if literal(now) not in _ONE_CARD and not isinstance(now, cst.Name):
+                raise CannotReach(f"{script.tree.text(now)} is passed for {name} at {script.where(call)}")
+            edits.append(Replace(script, now, text))
+    if added:
+        edits.append(AddKeywords(script, call, tuple(added)))
+    return edits
+
+
+def _through(use: Use, call: cst.Call) -> bool:
+    return any(edge.call is call for edge in use.calls)
+
+
+def _way(use: Use) -> tuple[cst.Call, ...]:
+    return tuple(edge.call for edge in use.calls)

@@ -1,4 +1,4 @@
-"""How inserted code names things: with the user's own aliases where they have them, else with a new import."""
+"""How inserted code names things: with the user's own aliases where there are some, else with new imports."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import libcst as cst
 
 from ..mindspore import names
 from ..model import Need
-from ..reading.bindings import Scope
+from ..reading.bindings import Binding, Scope
 from ..reading.script import Script
 
 # Things that `mindspore.context` offers as well as `mindspore`.
@@ -21,7 +21,7 @@ class Speller:
 
     def __init__(self, script: Script) -> None:
         self.script = script
-        self._chosen: dict[str, str] = {}
+        self._chosen: dict[str, list[str]] = {}
         self._taken = set(script.bindings.names)
 
     def fresh(self, *wanted: str) -> str:
@@ -50,16 +50,37 @@ class Speller:
         if module:
             prefixes = [module]
             if qualified in _IN_CONTEXT:
-                prefixes = ["mindspore.context", module] if self._prefers_context() else [module, "mindspore.context"]
+                prefixes = (
+                    ["mindspore.context", module]
+                    if self._prefers_context()
+                    else [module, "mindspore.context"]
+                )
             for prefix in prefixes:
                 alias = self._bound(prefix, place)
                 if alias is not None:
                     return f"{alias}.{attribute}", ()
-        local = self._chosen.get(qualified)
-        if local is None:
-            last = attribute or qualified
-            local = self._chosen[qualified] = self.fresh(last, f"ms_{last}" if module else f"{last}_module")
+        local = self._new(qualified, attribute, place)
         return local, (Need(module or qualified, attribute if module else "", local),)
+
+    def _new(self, qualified: str, attribute: str, place: cst.CSTNode) -> str:
+        """Return the name under which a new import at the head of the file gives something."""
+        scope = self.script.bindings.scope_of(place)
+        chosen = self._chosen.setdefault(qualified, [])
+        for local in chosen:
+            if not _shadowed(local, scope):
+                return local
+        last = attribute or qualified
+        if last in self._taken and self._always(last, qualified) and not _shadowed(last, scope):
+            local = last  # the file imports the same thing under this name, only not where it can be used
+        else:
+            local = self.fresh(last, f"ms_{last}" if "." in qualified else f"{last}_module")
+        chosen.append(local)
+        return local
+
+    def _always(self, name: str, qualified: str) -> bool:
+        """Whether a name means one imported thing wherever the file binds it."""
+        found = [b for scope in self.script.bindings.scopes.values() for b in scope.bindings.get(name, [])]
+        return bool(found) and all(_is(binding, qualified) for binding in found)
 
     def _prefers_context(self) -> bool:
         return any(
@@ -69,31 +90,50 @@ class Speller:
         )
 
     def _bound(self, qualified: str, place: cst.CSTNode) -> str | None:
-        """Return the file's own module-level name for something, where it is safe to use at a place."""
-        bindings = self.script.bindings
-        start = self.script.tree.start(place)
-        scope = bindings.scope_of(place)
-        for name, every in bindings.module.bindings.items():
-            if len(every) != 1 or every[0].kind != "import" or every[0].qualified is None:
-                continue
-            binding = every[0]
-            if names.canonical(binding.qualified or "") != qualified:
-                continue
-            if not self._unconditional(binding.node) or (scope.function() is None and binding.at > start):
-                continue
-            if not _shadowed(name, scope):
-                return name
+        """Return the file's own name for something, where it is safe to use at a place."""
+        home = scope = self.script.bindings.scope_of(place)
+        current: Scope | None = scope
+        while current is not None:
+            if current is home or current.kind != "class":
+                for name, every in current.bindings.items():
+                    same = all(_is(binding, qualified) for binding in every)
+                    if not same or _shadowed(name, scope, current):
+                        continue
+                    if any(self._before(binding, place, current) for binding in every):
+                        return name
+            current = current.parent
         return None
 
-    def _unconditional(self, node: cst.CSTNode) -> bool:
-        statement = self.script.tree.parent.get(node)
-        return statement is not None and self.script.tree.parent.get(statement) is self.script.tree.module
+    def _before(self, binding: Binding, place: cst.CSTNode, scope: Scope) -> bool:
+        """Whether an import is surely done when a place is reached."""
+        tree = self.script.tree
+        here = self.script.bindings.scope_of(place)
+        later = here is not scope and here.function() not in (
+            None,
+            scope,
+        )  # in a function that is called later
+        if not later and binding.at > tree.start(place):
+            return False
+        block = tree.parent.get(tree.parent[binding.node])
+        # `try: import x` without another binding of the name: who goes on without x could not use it either.
+        while block is not None and isinstance(tree.parent.get(block), (cst.Try, cst.TryStar)):
+            attempt = tree.parent[block]
+            if block is not getattr(attempt, "body", None):
+                return False
+            block = tree.parent.get(attempt)
+        if later:
+            return block is scope.node or block is getattr(scope.node, "body", None)
+        return block is not None and any(parent is block for parent in tree.ancestors(place))
 
 
-def _shadowed(name: str, scope: Scope) -> bool:
-    """Whether a function or class around a place binds a name of the module anew."""
+def _is(binding: Binding, qualified: str) -> bool:
+    return binding.kind == "import" and names.canonical(binding.qualified or "") == qualified
+
+
+def _shadowed(name: str, scope: Scope, home: Scope | None = None) -> bool:
+    """Whether a scope around a place binds a name anew, inside the scope it lives in (the module)."""
     current: Scope | None = scope
-    while current is not None and current.parent is not None:
+    while current is not None and current is not home and current.parent is not None:
         if name in current.bindings:
             return True
         current = current.parent

@@ -1,18 +1,19 @@
 """Where a program starts up: the place of init, rank and size, and the names under which they are known.
 
-The place is one block: behind the last context call that comes before anything is built, before the first thing
-built, and on the way to every training (DESIGN 3). What stands in the way is recorded as a problem with its line.
+The place is one block: behind the last context call that comes before anything is built, before the first
+thing built, and on the way to every training (DESIGN 3). What stands in the way is recorded as a problem with
+its line.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
 
 import libcst as cst
 
 from ..mindspore import names
 from ..model import Need
-from ..reading.bindings import Binding, Scope, literal
+from ..reading.bindings import Scope, literal
 from ..reading.program import Program
 from ..reading.script import Script
 from ..reading.timeline import (
@@ -20,45 +21,20 @@ from ..reading.timeline import (
     CONTEXT,
     INIT,
     PARALLEL,
+    PART_SEED,
     RANK,
     RESET,
     SEED,
     TRAIN,
     Event,
     Frame,
+    common,
     diverge,
+    may_be_left_out,
 )
+from .place import Place, Problem, anchor, built_too_early, frame_at
+from .rank_names import RankNames, existing
 from .spelling import Speller
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where start-up lines go: before or after a statement."""
-
-    script: Script
-    statement: cst.CSTNode
-    where: str
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Why the start-up cannot be placed."""
-
-    code: str
-    script: Script
-    node: cst.CSTNode
-    message: str
-
-
-@dataclass(frozen=True)
-class RankNames:
-    """The variables that hold rank and group size, None (or 0 and 1) on one card."""
-
-    rank: str
-    size: str
-    scope: Scope
-    script: Script
-    own: bool
 
 
 class Startup:
@@ -69,6 +45,8 @@ class Startup:
         place: where missing lines go; None if there is nowhere safe (see ``problems``).
         guarded: whether they go under "started by the launcher", because no init of the user's says so.
         prelude: where ``rank = size = None`` goes, if not at ``place``.
+        parallel_place, parallel_guarded: the same for the parallel context.
+        seed_place: where a seed goes.
         moved: context calls that move up in front of what was built before them.
         problems: why not.
     """
@@ -77,22 +55,31 @@ class Startup:
         self.program = program
         line = program.timeline
         self.contexts, self.inits, self.parallels = line.of(CONTEXT), line.of(INIT), line.of(PARALLEL)
-        self.resets, self.seeds, self.builds, self.trains = line.of(RESET), line.of(SEED), line.of(BUILD), line.of(TRAIN)
+        self.resets, self.seeds, self.builds, self.trains = (
+            line.of(RESET),
+            line.of(SEED),
+            line.of(BUILD),
+            line.of(TRAIN),
+        )
+        self._settings = line.of(CONTEXT, RESET)
         self._later = sorted(line.of(BUILD, PARALLEL, RANK, TRAIN), key=lambda event: event.order)
         self.place: Place | None = None
         self.prelude: Place | None = None
-        self.guarded = True
+        self.parallel_place: Place | None = None
+        self.seed_place: Place | None = None
+        self.guarded = self.parallel_guarded = True
         self.moved: list[Event] = []
         self.problems: list[Problem] = []
         self._spellers: dict[Script, Speller] = {}
         self._names: RankNames | None = None
-        self._parameters: dict[cst.CSTNode, tuple[str, str]] = {}
         if self.inits:
             self._place_after_init()
         elif self.trains:
             self._place_init()
+        self._keep_known()
+        self._before_other_seeds()
 
-    # -- names ---------------------------------------------------------------------------------------------------
+    # -- names -----------------------------------------------------------------------------------------------
 
     def speller(self, script: Script) -> Speller:
         """Return the speller of a file."""
@@ -104,67 +91,31 @@ class Startup:
     def rank_names(self) -> RankNames:
         """The variables for rank and size: the user's where they have usable ones, else new ones."""
         if self._names is None:
-            self._names = self._existing_names() or self._new_names()
+            self._names = existing(self.program) or self._new_names()
         return self._names
 
     def _new_names(self) -> RankNames:
-        assert self.place is not None
-        speller = self.speller(self.place.script)
-        scope = self.place.script.bindings.scope_of(self.place.statement)
+        place = self.place
+        if place is None:  # refused; nobody will read them
+            entry = self.program.entry
+            return RankNames("rank_id", "rank_size", entry.bindings.module, entry, True, sys.maxsize)
+        speller = self.speller(place.script)
+        scope = place.script.bindings.scope_of(place.statement)
         while scope.kind == "class" and scope.parent is not None:
             scope = scope.parent
-        return RankNames(
-            speller.fresh("rank_id", "dp_rank_id"), speller.fresh("rank_size", "dp_rank_size"), scope,
-            self.place.script, own=True,
-        )  # fmt: skip
-
-    def _existing_names(self) -> RankNames | None:
-        for script in self.program.scripts:
-            for scope in script.bindings.scopes.values():
-                rank = self._holder(script, scope, names.GET_RANK)
-                size = self._holder(script, scope, names.GET_GROUP_SIZE)
-                if rank is not None and size is not None:
-                    return RankNames(rank.name, size.name, scope, script, own=False)
-        return None
-
-    def _holder(self, script: Script, scope: Scope, qualified: str) -> Binding | None:
-        """Return a variable of a scope that surely holds the result of get_rank() or get_group_size() when trained."""
-        visited = self.program.timeline.visited
-        for bindings in scope.bindings.values():
-            for binding in bindings:
-                call = _taken(binding)
-                if not isinstance(call, cst.Call) or self.program.flow.qualified(script, call) != qualified:
-                    continue
-                if scope.kind == "class" or call not in visited:
-                    continue
-                event = next((e for e in self.program.timeline.of(RANK) if e.node is call), None)
-                one_card = (None, 0) if qualified == names.GET_RANK else (None, 1)
-                others = [b for b in bindings if b is not binding]
-                defaulted = any(literal(b.value) in one_card for b in others if b.value is not None)
-                if event is not None and (not event.conditional or defaulted):
-                    return binding
-        return None
+        since = self._clock(place)
+        rank, size = speller.fresh("rank_id", "dp_rank_id"), speller.fresh("rank_size", "dp_rank_size")
+        return RankNames(rank, size, scope, place.script, True, since)
 
     def visible(self, script: Script, node: cst.CSTNode) -> bool:
         """Whether the rank and size variables can be read where ``node`` is evaluated, and when it is."""
         if self.place is None:
             return False
         known = self.rank_names
-        if script is not known.script or self._too_early(node):
+        # A call that is made before the start-up is done would find no rank.
+        if self.program.timeline.visited.get(node, known.since) < known.since:
             return False
-        scope: Scope | None = script.bindings.scope_of(node)
-        while scope is not None:
-            if scope is known.scope:
-                return True
-            scope = scope.parent
-        return False
-
-    def _too_early(self, node: cst.CSTNode) -> bool:
-        """Whether a call is made before the start-up is done."""
-        assert self.place is not None
-        line, at = self.program.timeline, self.place.statement
-        clock = line.finished.get(at, 0) if self.place.where == "after" else line.begun.get(at, 0)
-        return line.visited.get(node, clock) < clock
+        return known.readable(script, script.bindings.scope_of(node))
 
     @property
     def first_build(self) -> Event | None:
@@ -176,51 +127,137 @@ class Startup:
         os_name, needs = self.speller(script).spell("os", place)
         return f'int({os_name}.getenv("RANK_SIZE", "1")) > 1', needs
 
-    # -- place ---------------------------------------------------------------------------------------------------
+    # -- place -----------------------------------------------------------------------------------------------
 
     def _place_after_init(self) -> None:
+        """The user has init: rank and size go where all trainings can read them, the rest right behind it."""
         first = self.inits[0]
-        self.guarded = False
-        script, statement = _anchor(first.frames[-1])
-        outermost = next((f for f in first.frames if f.conditional or f.repeated), None)
-        same_block = len(self.inits) == 1
-        if outermost is None:
-            self.place = Place(script, statement, "after")
+        self.guarded = self.parallel_guarded = False
+        inner = first.frames[-1]
+        if any(frame.repeated for frame in first.frames):
+            message = "init() runs in a loop and cannot be completed there; call it once, before the loop"
+            self.problems.append(Problem("MSD107", first.script, first.node, message))
             return
-        # `if args.distributed: init()`: rank and size exist only there, so they get their one-card value before it.
-        level = first.frames.index(outermost)
-        if level == 0 or first.frames[-1].script is not first.frames[level - 1].script or any(f.repeated for f in first.frames):
-            self.problems.append(Problem("MSD107", first.script, first.node, "init() runs in a way that cannot be completed"))
+        level = min(
+            (common(first.frames, train.frames) for train in self.trains), default=len(first.frames) - 1
+        )
+        outer = first.frames[level]
+        behind_init, behind = Place(*anchor(inner), "after"), Place(*anchor(outer), "after")
+        before = Place(behind.script, behind.statement, "before")
+        left_out = may_be_left_out(first, self.trains)
+        same_scope = self._scope(inner) is self._scope(outer) or not self._apart(first, level)
+        self.place = behind_init if same_scope else behind
+        self.parallel_place = behind_init
+        if left_out and same_scope and len(self.inits) == 1:
+            # `if args.distributed: init()`: rank and size exist only there, so one-card values stand before.
+            self.prelude = before
+        elif left_out:
+            self.place, self.guarded = behind, True
+            if len(self.inits) > 1:  # `init("hccl")` in one branch, `init("nccl")` in the other
+                self.parallel_place, self.parallel_guarded = behind, True
+        self.seed_place = before if left_out else behind_init
+        self._behind_resets(first)
+
+    def _apart(self, first: Event, level: int) -> bool:
+        """Whether every training lies in a later statement than ``first`` at a level."""
+        return all(
+            len(train.frames) > level and train.frames[level].index != first.frames[level].index
+            for train in self.trains
+        )
+
+    def _behind_resets(self, init: Event) -> None:
+        """What resets leave comes before the parallel context that is added."""
+        if self.parallels or self.parallel_place is None:
             return
-        outer = first.frames[level - 1]
-        home = outer.script.bindings.scope_of(outer.statement)
-        if same_block and first.script.bindings.scope_of(first.node) is home:
-            self.place = Place(script, statement, "after")
-            self.prelude = Place(outer.script, outer.statement, "before")
-        else:
-            self.guarded = True
-            self.place = Place(outer.script, outer.statement, "after")
+        block = self.parallel_place.script.tree.parent.get(self.parallel_place.statement)
+        for event in self.resets:
+            script, statement = anchor(event.frames[-1])
+            early = event.order > init.order and not any(built.order < event.order for built in self.builds)
+            if early and block is not None and script.tree.parent.get(statement) is block:
+                moved = Place(script, statement, "after")
+                if self.place == self.parallel_place:
+                    self.place = moved
+                self.parallel_place = moved
+
+    def _scope(self, frame: Frame) -> Scope | None:
+        return frame.script.bindings.scope_of(frame.statement).function() or frame.script.bindings.module
 
     def _place_init(self) -> None:
         first = self._later[0]
-        before = [event for event in self.contexts if event.order < first.order]
+        before = [event for event in self._settings if event.order < first.order]
         after = [event for event in self.contexts if event.order > first.order]
-        if not before and after:
+        if not any(event.kind == CONTEXT for event in before) and after:
             self._move_up(after, first)
             if self.problems:
                 return
         elif any(self.program_device(event) for event in after):
             late = next(event for event in after if self.program_device(event))
-            self.problems.append(_built_too_early(first, late))
+            self.problems.append(built_too_early(first, late))
             return
-        if before:
-            self._behind(before[-1], first)
-        elif self.moved:
-            script, statement = _anchor(_frame_at(first, self.moved[0]))
+        if self.moved:
+            script, statement = anchor(frame_at(first, self.moved[0]))
             self.place = Place(script, statement, "before")
+        elif before:
+            self._behind(before[-1], first)
         else:
             self._without_context(first)
+        self.parallel_place = self.seed_place = self.place
+        if before and not self.moved:
+            self._names_apart(before[-1])
         self._check_reach()
+
+    def _names_apart(self, context: Event) -> None:
+        """``t = Trainer(); t.train()`` with the context in ``__init__``: rank and size go in between."""
+        if self.place is None or all(self._on_way(train) for train in self.trains):
+            return
+        level = min(common(context.frames, train.frames) for train in self.trains)
+        if self._apart(context, level) and not may_be_left_out(context, self.trains):
+            self.place = Place(*anchor(context.frames[level]), "after")
+
+    def _keep_known(self) -> None:
+        """Functions that read rank and size may be imported elsewhere, where the main guard does not run."""
+        place = self.place
+        if place is None or self.prelude is not None:
+            return
+        tree = place.script.tree
+        if (
+            tree.parent.get(place.statement) is tree.module
+            or self._scope_of_place() is not place.script.bindings.module
+        ):
+            return
+        if any(scope.kind == "function" for scope in place.script.bindings.scopes.values()):
+            top = place.statement
+            while tree.parent.get(top) is not tree.module and top in tree.parent:
+                top = tree.parent[top]
+            self.prelude = Place(place.script, top, "before")
+
+    def _scope_of_place(self) -> Scope:
+        assert self.place is not None
+        scope = self.place.script.bindings.scope_of(self.place.statement)
+        return scope.function() or self.place.script.bindings.module
+
+    def _clock(self, place: Place) -> int:
+        """Return the tick of the timeline at which a place is passed."""
+        line = self.program.timeline
+        return (line.finished if place.where == "after" else line.begun).get(place.statement, 0)
+
+    def _before_other_seeds(self) -> None:
+        """A seed of ours must not undo one of the user's: it goes in front of those that come before it.
+
+        ``mindspore.set_seed`` seeds NumPy and the datasets as well, and a conditional seed of the user's
+        shall win.
+        """
+        place = self.seed_place
+        if place is None:
+            return
+        line, limit = self.program.timeline, self._clock(place)
+        for event in sorted(line.of(SEED, PART_SEED), key=lambda event: event.order):
+            if line.visited.get(event.node, limit) >= limit:
+                return
+            level = min((common(event.frames, train.frames) for train in self.trains), default=0)
+            if not any(frame.repeated for frame in event.frames[: level + 1]):
+                self.seed_place = Place(*anchor(event.frames[level]), "before")
+                return
 
     def program_device(self, event: Event) -> bool:
         """Whether a context call chooses the device, so that init must come behind it."""
@@ -234,18 +271,27 @@ class Startup:
     def _behind(self, context: Event, first: Event) -> None:
         level = diverge(context.frames, first.frames)
         if level < 0:
-            self.problems.append(_built_too_early(first, context))
+            message = (
+                f"{first.what or first.kind} stands on a line with the context; give it a line of its own"
+            )
+            self.problems.append(Problem("MSD107", first.script, first.node, message))
             return
         frame = context.frames[level]
+        message = ""
         if any(f.repeated for f in context.frames[: level + 1]):
             message = "the context is set inside a loop; set it once, before the loop"
+        elif any(self.program.timeline.runs[f.statement] > 1 for f in context.frames[: level + 1]):
+            message = (
+                "the context is set in a function that is called more than once; set it before the calls"
+            )
+        if message:
             self.problems.append(Problem("MSD107", context.script, context.node, message))
             return
-        script, statement = _anchor(frame)
+        script, statement = anchor(frame)
         self.place = Place(script, statement, "after")
 
     def _move_up(self, late: list[Event], first: Event) -> None:
-        """Plan to move context calls in front of what is built before them, or say why that is not possible."""
+        """Plan to move context calls in front of what is built before them, or say why that cannot be."""
         for context in late:
             level = diverge(first.frames, context.frames)
             frame = context.frames[-1]
@@ -260,12 +306,12 @@ class Startup:
             )
             if not movable:
                 if context is late[0] or self.program_device(context):
-                    self.problems.append(_built_too_early(first, context))
+                    self.problems.append(built_too_early(first, context))
                 return
             self.moved.append(context)
 
     def _bound_before(self, context: Event, target: Frame) -> bool:
-        """Whether every name a context call uses has its value before the statement it shall move in front of."""
+        """Whether all names a context call uses have their values before the statement it shall precede."""
         script = context.script
         limit = script.tree.start(target.statement)
         scope = script.bindings.scope_of(context.node)
@@ -300,7 +346,7 @@ class Startup:
             level = index
             if a.index != b.index:
                 break
-        script, statement = _anchor(frames[level])
+        script, statement = anchor(frames[level])
         self.place = Place(script, statement, "before")
 
     def _check_reach(self) -> None:
@@ -308,15 +354,7 @@ class Startup:
         if self.place is None:
             return
         for train in self.trains:
-            on_way = any(
-                frame.script is self.place.script
-                and self.place.statement in frame.block.body
-                and (
-                    frame.statement is not self.place.statement or self.place.where == "before"
-                )
-                for frame in train.frames
-            )
-            if not on_way:
+            if not self._on_way(train):
                 message = (
                     "this training does not come after the context at "
                     f"{self.place.script.where(self.place.statement)}; set the context once, before both"
@@ -324,40 +362,15 @@ class Startup:
                 self.problems.append(Problem("MSD107", train.script, train.node, message))
                 return
 
-
-def _taken(binding: Binding) -> cst.CSTNode | None:
-    """Return the expression a binding takes, through ``a, b = x, y``."""
-    value: cst.CSTNode | None = binding.value
-    for kind, key in binding.path:
-        if kind != "item" or not isinstance(value, (cst.Tuple, cst.List)) or not isinstance(key, int):
-            return None
-        value = value.elements[key].value if key < len(value.elements) else None
-    return value
-
-
-def _anchor(frame: Frame) -> tuple[Script, cst.CSTNode]:
-    """Return the statement of a frame, or the one around it where the block is written on one line."""
-    node: cst.CSTNode = frame.statement
-    tree = frame.script.tree
-    while not isinstance(tree.parent.get(node), (cst.Module, cst.IndentedBlock)):
-        parent = tree.parent.get(node)
-        if parent is None:
-            break
-        node = parent
-    while isinstance(tree.parent.get(node), cst.If) and isinstance(node, cst.If):
-        node = tree.parent[node]  # an elif: insert around the whole chain
-    return frame.script, node
-
-
-def _frame_at(first: Event, moved: Event) -> Frame:
-    return first.frames[diverge(first.frames, moved.frames)]
+    def _on_way(self, train: Event) -> bool:
+        place = self.place
+        return place is not None and any(
+            frame.script is place.script
+            and place.statement in frame.block.body
+            and (frame.statement is not place.statement or place.where == "before")
+            for frame in train.frames
+        )
 
 
 def _in_function(frame: Frame) -> bool:
     return frame.script.bindings.scope_of(frame.statement).function() is not None
-
-
-def _built_too_early(built: Event, context: Event) -> Problem:
-    where = context.script.where(context.node)
-    message = f"{built.what or built.kind} is built before the context at {where}; set the context first"
-    return Problem("MSD105", built.script, built.node, message)

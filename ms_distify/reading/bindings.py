@@ -11,10 +11,11 @@ from typing import Union
 
 import libcst as cst
 
+from .expressions import FunctionNode, dotted, literal, parameters
+from .reaching import Reaching
 from .tree import Tree, children
 
 Selector = tuple[str, Union[int, str, None]]
-FunctionNode = Union[cst.FunctionDef, cst.Lambda]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,6 @@ class Scope:
 
 _SCOPES = (cst.FunctionDef, cst.Lambda, cst.ClassDef, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 _KINDS = {cst.FunctionDef: "function", cst.Lambda: "lambda", cst.ClassDef: "class"}
-_LOOPS = (cst.For, cst.While)
 
 
 class Bindings:
@@ -80,7 +80,11 @@ class Bindings:
     Attributes:
         module: the module's scope.
         calls: every call, in the order of the source.
-        returns: the return and yield expressions of each function.
+        returns: the return expressions of each function.
+        yields: the yields of each function; what has some is a generator.
+        loops: every ``for``, of comprehensions too.
+        attribute_assignments, item_assignments: what is assigned to ``x.name`` and ``x[key]``, and how it is taken
+            out of the assigned expression.
         stars: star imports, as (import statement, qualified module name).
         names: every name used or bound anywhere (attribute names left out).
     """
@@ -91,9 +95,11 @@ class Bindings:
         self.scopes: dict[cst.CSTNode, Scope] = {tree.module: self.module}
         self.calls: list[cst.Call] = []
         self.returns: dict[cst.CSTNode, list[cst.BaseExpression]] = {}
+        self.yields: dict[cst.CSTNode, list[cst.Yield]] = {}
         self.stars: list[tuple[cst.ImportFrom, str]] = []
         self.loops: list[cst.For | cst.CompFor] = []
         self.attribute_assignments: list[tuple[cst.Attribute, cst.BaseExpression, tuple[Selector, ...]]] = []
+        self.item_assignments: list[tuple[cst.Subscript, cst.BaseExpression, tuple[Selector, ...]]] = []
         self.names: set[str] = set()
         self._visit_all(tree.module, self.module)
 
@@ -159,10 +165,14 @@ class Bindings:
         elif isinstance(node, cst.WithItem):
             if node.asname is not None:
                 self._target(scope, node.asname.name, "with", node, node.item, (("enter", None),))
-        elif isinstance(node, (cst.Return, cst.Yield)):
+        elif isinstance(node, cst.Return):
             function = scope.function()
-            if function is not None and isinstance(node.value, cst.BaseExpression):
+            if function is not None and node.value is not None:
                 self.returns.setdefault(function.node, []).append(node.value)
+        elif isinstance(node, cst.Yield):
+            function = scope.function()
+            if function is not None:
+                self.yields.setdefault(function.node, []).append(node)
         elif isinstance(node, (cst.Import, cst.ImportFrom)):
             self._imports(scope, node)
         elif isinstance(node, (cst.FunctionDef, cst.ClassDef)):
@@ -207,6 +217,8 @@ class Bindings:
             self._target(scope, target.value, kind, node, value, (*path, ("rest", None)))
         elif isinstance(target, cst.Attribute) and value is not None:
             self.attribute_assignments.append((target, value, path))
+        elif isinstance(target, cst.Subscript) and value is not None:
+            self.item_assignments.append((target, value, path))
 
     def _add(
         self,
@@ -302,7 +314,7 @@ class Bindings:
         every = scope.bindings.get(key, [])
         if len(every) == 1:
             return every
-        return _Reaching(self.tree, scope, every).before(node)
+        return Reaching(self.tree, scope, every).before(node)
 
     def global_bindings(self, name: str) -> list[Binding]:
         """Return every module-level binding of a name."""
@@ -318,166 +330,4 @@ def _encloses(scope: Scope, inner: Scope) -> bool:
     return True
 
 
-class _Reaching:
-    """Finds reaching definitions by walking backwards over statements."""
-
-    def __init__(self, tree: Tree, scope: Scope, every: list[Binding]) -> None:
-        self.tree = tree
-        self.scope = scope
-        self.every = every
-
-    def inside(self, node: cst.CSTNode) -> list[Binding]:
-        start, end = self.tree.span(node)
-        return [binding for binding in self.every if start <= binding.at < end]
-
-    def before(self, node: cst.CSTNode) -> list[Binding]:
-        found: list[Binding] = []
-        # A walrus or an earlier part of the same statement is rare enough to count as possible.
-        current = node
-        for parent in self.tree.ancestors(node):
-            body = getattr(parent, "body", None)
-            if isinstance(body, (list, tuple)):
-                index = next(i for i, item in enumerate(body) if item is current)
-                for statement in reversed(body[:index]):
-                    some, complete = self.effect(statement)
-                    found.extend(some)
-                    if complete:
-                        return _unique(found)
-            elif isinstance(parent, _LOOPS) and current is not getattr(parent, "iter", None):
-                if isinstance(parent, cst.For) and current is parent.body:
-                    target = [b for b in self.every if b.node is parent]
-                    if target:
-                        return _unique([*found, *target])
-                found.extend(self.inside(parent.body))
-            elif isinstance(parent, cst.With) and current is parent.body:
-                bound = [b for b in self.every if any(b.node is item for item in parent.items)]
-                if bound:
-                    return _unique([*found, *bound])
-            elif isinstance(parent, (cst.ExceptHandler, cst.ExceptStarHandler)):
-                bound = [b for b in self.every if b.node is parent]
-                if bound:
-                    return _unique([*found, *bound])
-            elif isinstance(parent, (cst.Try, cst.TryStar)) and current is not parent.body:
-                found.extend(self.inside(parent.body))
-            if parent is self.scope.node:
-                break
-            current = parent
-        found.extend(b for b in self.every if b.kind == "parameter")
-        return _unique(found) or list(self.every)
-
-    def effect(self, statement: cst.CSTNode) -> tuple[list[Binding], bool]:
-        """Return the bindings a statement may leave behind, and whether it surely binds (or never falls through)."""
-        inside = self.inside(statement)
-        if not inside:
-            return [], _leaves(statement)
-        if isinstance(statement, cst.SimpleStatementLine):
-            last = max(inside, key=lambda binding: binding.at)
-            return [last], True
-        if isinstance(statement, (cst.FunctionDef, cst.ClassDef)):
-            own = [b for b in inside if b.node is statement]
-            return own or inside, bool(own)
-        if isinstance(statement, cst.If):
-            return self._if(statement)
-        if isinstance(statement, cst.With):
-            some, complete = self.suite(statement.body)
-            items = [b for b in inside if any(b.node is item for item in statement.items)]
-            return ([*some] if complete else [*some, *items]), complete or bool(items)
-        if isinstance(statement, (cst.Try, cst.TryStar)):
-            return self._try(statement)
-        return inside, False
-
-    def suite(self, block: cst.CSTNode) -> tuple[list[Binding], bool]:
-        found: list[Binding] = []
-        for statement in reversed(getattr(block, "body", ())):
-            some, complete = self.effect(statement)
-            found.extend(some)
-            if complete:
-                return found, True
-        return found, False
-
-    def _if(self, statement: cst.If) -> tuple[list[Binding], bool]:
-        some, complete = self.suite(statement.body)
-        orelse = statement.orelse
-        if orelse is None:
-            return some, False
-        other, other_complete = self.effect(orelse) if isinstance(orelse, cst.If) else self.suite(orelse.body)
-        return [*some, *other], complete and other_complete
-
-    def _try(self, statement: cst.Try | cst.TryStar) -> tuple[list[Binding], bool]:
-        some, complete = self.suite(statement.body)
-        if statement.orelse is not None:
-            more, more_complete = self.suite(statement.orelse.body)
-            some, complete = [*some, *more], complete or more_complete
-        for handler in statement.handlers:
-            more, handled = self.suite(handler.body)
-            some, complete = [*some, *more], complete and handled
-        if statement.finalbody is not None:
-            more, final = self.suite(statement.finalbody.body)
-            if final:
-                return more, True
-            some = [*some, *more]
-        return some, complete
-
-
-def _leaves(statement: cst.CSTNode) -> bool:
-    """Whether control never falls through a statement: return, raise, break, continue, sys.exit()."""
-    if isinstance(statement, (cst.Return, cst.Raise, cst.Break, cst.Continue)):
-        return True
-    if isinstance(statement, cst.SimpleStatementLine):
-        return any(_leaves(part) for part in statement.body)
-    if isinstance(statement, cst.Expr) and isinstance(statement.value, cst.Call):
-        return dotted(statement.value.func) in ("sys.exit", "exit", "quit", "os._exit")
-    if isinstance(statement, cst.If) and statement.orelse is not None:
-        other = statement.orelse
-        rest = _leaves(other) if isinstance(other, cst.If) else _suite_leaves(other.body)
-        return _suite_leaves(statement.body) and rest
-    return False
-
-
-def _suite_leaves(block: cst.CSTNode) -> bool:
-    return any(_leaves(statement) for statement in getattr(block, "body", ()))
-
-
-def _unique(bindings: list[Binding]) -> list[Binding]:
-    return list(dict.fromkeys(bindings))
-
-
-def parameters(function: FunctionNode) -> list[cst.Param]:
-    """Return all parameters of a function in order: positional-only, plain, ``*args``, keyword-only, ``**kwargs``."""
-    params = function.params
-    found = [*params.posonly_params, *params.params]
-    if isinstance(params.star_arg, cst.Param):
-        found.append(params.star_arg)
-    found.extend(params.kwonly_params)
-    if params.star_kwarg is not None:
-        found.append(params.star_kwarg)
-    return found
-
-
-def dotted(node: cst.CSTNode | None) -> str | None:
-    """Return ``a.b.c`` for a chain of names, None for any other expression."""
-    parts: list[str] = []
-    while isinstance(node, cst.Attribute):
-        parts.append(node.attr.value)
-        node = node.value
-    if not isinstance(node, cst.Name):
-        return None
-    parts.append(node.value)
-    return ".".join(reversed(parts))
-
-
-def literal(node: cst.CSTNode | None) -> object:
-    """Return the value of a literal number, string, bool or None; ``...`` for anything else."""
-    if isinstance(node, cst.Name) and node.value in ("True", "False", "None"):
-        return {"True": True, "False": False, "None": None}[node.value]
-    if isinstance(node, (cst.Integer, cst.Float)):
-        return node.evaluated_value
-    if isinstance(node, (cst.SimpleString, cst.ConcatenatedString)):
-        try:
-            return node.evaluated_value
-        except (ValueError, SyntaxError):
-            return ...
-    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
-        value = literal(node.expression)
-        return -value if isinstance(value, (int, float)) else ...
-    return ...
+__all__ = ["Binding", "Bindings", "FunctionNode", "Scope", "Selector", "dotted", "literal", "parameters"]

@@ -12,6 +12,7 @@ import libcst as cst
 from ..mindspore import names
 from .bindings import literal
 from .flow import Flow
+from .gradients import Gradients
 from .project import Project
 from .roles import Roles
 from .script import Script
@@ -72,9 +73,10 @@ class Program:
                 if name in qualified:
                     yield script, call, name
 
-    def gradients(self) -> Iterator[tuple[Script, cst.Call, str]]:
-        """Yield the calls that make a gradient function by hand."""
-        yield from self.calls(*names.GRADIENT_CALLS)
+    @cached_property
+    def gradients(self) -> Gradients:
+        """Where gradients are taken by hand, and what applies them."""
+        return Gradients(self.project, self.flow)
 
     def pragma(self, script: Script, node: cst.CSTNode, word: str) -> bool:
         """Whether a line of ``node`` carries ``# ms-distify: word``."""

@@ -111,12 +111,11 @@ class Project:
             return submodule, None
         return None if module is None else (module, attribute)
 
-    def module_attribute(self, script: Script, dotted: str) -> tuple[Script, str | None] | None:
-        """Return the local file and name that ``package.module.name`` stands for, if a folder has no file of its own."""
+    def module_attribute(self, script: Script, dotted: str) -> Script | None:
+        """Return the local file that ``package.module`` stands for where the package's folder has no file itself."""
         if dotted.startswith("mindspore") or not self._roots:
             return None
-        module = self._find(script, dotted)
-        return None if module is None else (module, None)
+        return self._find(script, dotted)
 
     def star_names(self, script: Script, name: str) -> Iterator[tuple[Script, list[Binding]]]:
         """Yield where a name can come from through star imports of local files."""

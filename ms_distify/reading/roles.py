@@ -6,24 +6,17 @@ an optimizer, ``model.eval``) and goes back to the constructor. Names are not as
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import libcst as cst
 
 from ..mindspore import names
-from .flow import ELEMENT, Edge, Flow, Origin
+from .flow import Edge, Flow, Origin
 from .project import Project
 from .script import Script
+from .sinks import Sink, Sinks, argument
 from .tree import children
-
-# Methods of mindspore.Model that take datasets: (role, position, keyword).
-_MODEL_METHODS = {
-    "train": (("train", 1, "train_dataset"),),
-    "fit": (("train", 1, "train_dataset"), ("eval", 2, "valid_dataset")),
-    "eval": (("eval", 0, "valid_dataset"),),
-    "build": (("train", 0, "train_dataset"), ("eval", 1, "valid_dataset")),
-}
 
 
 @dataclass(frozen=True)
@@ -69,21 +62,14 @@ class Site:
         return [use for use in self.uses if use.role == role]
 
 
-@dataclass(frozen=True)
-class Sink:
-    """A place that consumes a dataset."""
-
-    role: str
-    script: Script
-    node: cst.CSTNode
-    dataset: cst.BaseExpression
-    what: str
-    selectors: tuple[tuple[str, int | str | None], ...] = ()
-    sure: bool = True
-
-
 class Roles:
-    """The dataset constructors and consumers of a program."""
+    """The dataset constructors and consumers of a program.
+
+    Attributes:
+        sites: the constructors.
+        sinks: the consumers.
+        lost: the consumers that a walk back from did not lead to a constructor, with the place where it ended.
+    """
 
     def __init__(self, project: Project, flow: Flow) -> None:
         self.project = project
@@ -91,10 +77,13 @@ class Roles:
         self._steps: dict[cst.CSTNode, bool] = {}
         self.lost: list[tuple[Sink, Origin]] = []
         self.sites = self._constructors()
-        self.sinks = [*self._model_sinks(), *self._loop_sinks()]
-        self._by_call = {site.call: site for site in self.sites}
-        for sink in self.sinks:
-            self._follow(sink)
+        self.sinks = list(Sinks(project, flow, self).all())
+        self._by_call: dict[cst.CSTNode, Site] = {site.call: site for site in self.sites}
+        self._fed: set[cst.CSTNode] = set()  # consumers for training that a constructor reaches
+        self._loops: set[cst.CSTNode] = {sink.node for sink in self.sinks if sink.selectors and sink.must}
+        ends = [(sink, self._follow(sink)) for sink in self.sinks]
+        for sink, lost in ends:
+            self._lose(sink, lost)
 
     # -- constructors ------------------------------------------------------------------------------------------
 
@@ -107,62 +96,11 @@ class Roles:
                     found.append(Site(script, call, name))
         return found
 
-    # -- consumers ---------------------------------------------------------------------------------------------
+    # -- steps -------------------------------------------------------------------------------------------------
 
-    def _model_sinks(self) -> Iterator[Sink]:
-        for script in self.project.scripts():
-            for call in script.bindings.calls:
-                func = call.func
-                if not isinstance(func, cst.Attribute) or func.attr.value not in _MODEL_METHODS:
-                    continue
-                is_model = self._is_model(script, func.value)
-                if is_model is False:
-                    continue
-                for role, position, keyword in _MODEL_METHODS[func.attr.value]:
-                    value = argument(call, position, keyword)
-                    if value is not None:
-                        what = script.tree.text(func)
-                        yield Sink(role, script, call, value, what, sure=is_model is True)
-
-    def _is_model(self, script: Script, receiver: cst.BaseExpression) -> bool | None:
-        """Whether an expression is a ``mindspore.Model``; None where that cannot be told."""
-        origins = self.flow.origins(script, receiver)
-        answers: list[bool | None] = []
-        for origin in origins:
-            if origin.kind == "call" and origin.qualified == names.MODEL:
-                answers.append(True)
-            elif origin.kind == "instance" and isinstance(origin.node, cst.ClassDef):
-                answers.append(names.MODEL in self.flow.library_bases(origin.script, origin.node))
-            elif origin.kind == "unknown":
-                answers.append(None)
-            else:
-                answers.append(False)
-        if True in answers:
-            return True
-        return None if None in answers else False
-
-    def _loop_sinks(self) -> Iterator[Sink]:
-        for script in self.project.scripts():
-            for loop in script.bindings.loops:
-                role = "read"
-                if isinstance(loop, cst.For):
-                    if self.steps(script, loop.body):
-                        role = "train"
-                elif self.steps(script, script.tree.parent[loop]):
-                    role = "train"
-                yield Sink(role, script, loop, loop.iter, "the loop", (ELEMENT,))
-            for call in script.bindings.calls:
-                if self.flow.qualified(script, call) == "next" and call.args:
-                    around = next(
-                        (n for n in script.tree.ancestors(call) if isinstance(n, (cst.For, cst.While, cst.FunctionDef))),
-                        script.tree.module,
-                    )
-                    role = "train" if self.steps(script, around.body) else "read"  # type: ignore[attr-defined]
-                    yield Sink(role, script, call, call.args[0].value, "next()", (ELEMENT,))
-
-    def steps(self, script: Script, node: cst.CSTNode) -> bool:
+    def steps(self, script: Script, node: cst.CSTNode | Iterable[cst.CSTNode]) -> bool:
         """Whether running ``node`` (a block or body) updates weights, in it or in what it calls."""
-        if isinstance(node, (list, tuple)):
+        if not isinstance(node, cst.CSTNode):
             return any(self.steps(script, part) for part in node)
         known = self._steps.get(node)
         if known is not None:
@@ -177,58 +115,122 @@ class Roles:
 
     def is_step(self, script: Script, call: cst.Call) -> bool:
         """Whether a call applies an optimizer or runs a train cell."""
-        for origin in self.flow.called(script, call):
-            name = origin.qualified
-            if origin.kind == "call" and (names.is_optimizer(name) or names.is_train_cell(name)):
-                return True
-            if origin.kind == "external" and name.endswith("().step") and names.is_optimizer(name[: -len("().step")]):
-                return True
-            if origin.kind == "instance" and isinstance(origin.node, cst.ClassDef):
-                bases = self.flow.library_bases(origin.script, origin.node)
-                if any(names.is_optimizer(base) or names.is_train_cell(base) for base in bases):
-                    return True
-        return False
+        return any(
+            (origin.kind == "call" and _is(origin.qualified))
+            or (origin.kind == "external" and _applies(origin.qualified))
+            or (origin.kind == "instance" and any(map(_is, self._bases(origin))))
+            for origin in self.flow.called(script, call)
+        )
+
+    def _bases(self, origin: Origin) -> set[str]:
+        assert isinstance(origin.node, cst.ClassDef)
+        return self.flow.library_bases(origin.script, origin.node)
 
     # -- the way back ------------------------------------------------------------------------------------------
 
-    def _follow(self, sink: Sink) -> None:
+    def _follow(self, sink: Sink) -> list[Origin]:
+        """Give the constructors that reach a sink their use, and return the ends that are none."""
+        if sink.dataset is None:
+            return [Origin("unknown", sink.script, sink.node, reason="it comes from * or ** arguments")]
         how = f"{sink.what} at {sink.script.where(sink.node)}"
-        for origin in self.flow.origins(sink.script, sink.dataset, (), sink.selectors):
-            site = self._by_call.get(origin.node) if isinstance(origin.node, cst.Call) else None  # type: ignore[arg-type]
-            if site is not None:
-                site.uses.append(Use(sink.role, sink.script, sink.node, how, origin.calls, origin.methods))
-            elif sink.sure and not sink.selectors:
-                self.lost.append((sink, origin))
+        lost = []
+        found = self.flow.origins(sink.script, sink.dataset, (), sink.selectors)
+        for origin in found:
+            site = self._by_call.get(origin.node)
+            if site is None:
+                lost.append(origin)
+                continue
+            site.uses.append(Use(sink.role, sink.script, sink.node, how, origin.calls, origin.methods))
+            if sink.role == "train":
+                self._fed.add(sink.node)
+        if not found:
+            lost.append(Origin("unknown", sink.script, sink.node, reason="it depends on itself alone"))
+        return lost
+
+    def _lose(self, sink: Sink, lost: list[Origin]) -> None:
+        if not sink.must:
+            return
+        if sink.selectors:
+            # Of loops one in a nest is fed by a dataset: that over the epochs is not, and need not be.
+            if self._is_fed(sink) or self._runs(sink.script, body_of(sink.node), self._loops, set()):
+                return
+            lost = lost[:1]
+        self.lost.extend((sink, origin) for origin in lost)
+
+    def _is_fed(self, sink: Sink) -> bool:
+        """Whether a training loop, one around it or one that it runs consumes a dataset."""
+        return (
+            sink.node in self._fed
+            or any(parent in self._fed for parent in sink.script.tree.ancestors(sink.node))
+            or self._runs(sink.script, sink.node, self._fed, set())
+            or self._run_by_fed(sink.script, sink.node, set())
+        )
+
+    def _runs(self, script: Script, node: cst.CSTNode, wanted: set[cst.CSTNode], seen: set[cst.CSTNode]) -> bool:
+        """Whether one of some nodes is in ``node`` or in what it calls."""
+        if node in seen:
+            return False
+        seen.add(node)
+        for part in parts(node):
+            if part in wanted:
+                return True
+            if isinstance(part, cst.Call):
+                if isinstance(part.func, cst.Name) and any(
+                    origin.node in wanted for origin in self.flow.origins(script, part.func)
+                ):
+                    return True  # what data_sink() gave
+                for home, function in self.flow.targets(script, part):
+                    if self._runs(home, body_of(function), wanted, seen):
+                        return True
+        return False
+
+    def _run_by_fed(self, script: Script, node: cst.CSTNode, seen: set[cst.CSTNode]) -> bool:
+        """Whether ``node`` runs in the body of a fed loop, through calls."""
+        scope = script.bindings.scope_of(node).function()
+        if scope is None or scope.node in seen:
+            return False
+        seen.add(scope.node)
+        for home, call in self.flow.call_sites(scope.node):
+            if any(parent in self._fed for parent in home.tree.ancestors(call)):
+                return True
+            if self._run_by_fed(home, call, seen):
+                return True
+        return False
 
 
-def argument(call: cst.Call, position: int | None, keyword: str) -> cst.BaseExpression | None:
-    """Return the argument a call passes at a position or by keyword; None if it passes none or hides it in ``*``."""
-    place = 0
-    for arg in call.args:
-        if arg.keyword is not None:
-            if arg.keyword.value == keyword:
-                return arg.value
-        elif arg.star == "*":
-            return None
-        elif not arg.star:
-            if place == position:
-                return arg.value
-            place += 1
-    return None
+def _is(qualified: str) -> bool:
+    """Whether calling an instance of this class steps."""
+    return names.is_optimizer(qualified) or names.is_train_cell(qualified) or qualified in BUILDS_TRAIN_CELL
 
 
-def calls_in(node: cst.CSTNode) -> Iterator[cst.Call]:
-    """Yield the calls that running a block makes by itself, leaving out bodies of functions defined in it."""
+def _applies(qualified: str) -> bool:
+    return qualified.endswith("().step") and names.is_optimizer(qualified[: -len("().step")])
+
+
+# Functions that give a train cell.
+BUILDS_TRAIN_CELL = frozenset({"mindspore.amp.build_train_network", "mindspore.build_train_network"})
+
+
+def parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Yield what running a block runs by itself, leaving out bodies of functions defined in it."""
     stack = [node]
     while stack:
         current = stack.pop()
         if isinstance(current, (cst.FunctionDef, cst.Lambda, cst.ClassDef)) and current is not node:
             continue
-        if isinstance(current, cst.Call):
-            yield current
+        yield current
         stack.extend(children(current))
 
 
-def body_of(function: cst.FunctionDef | cst.Lambda) -> cst.CSTNode:
-    """Return the body of a function or lambda."""
-    return function.body
+def calls_in(node: cst.CSTNode) -> Iterator[cst.Call]:
+    """Yield the calls that running a block makes by itself, leaving out bodies of functions defined in it."""
+    return (part for part in parts(node) if isinstance(part, cst.Call))
+
+
+def body_of(node: cst.CSTNode) -> cst.CSTNode:
+    """Return the body of a function, lambda or loop; anything else unchanged."""
+    body = getattr(node, "body", None)
+    return body if isinstance(body, cst.CSTNode) else node
+
+
+__all__ = ["Roles", "Sink", "Site", "Use", "argument", "body_of", "calls_in"]

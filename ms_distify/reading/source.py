@@ -41,6 +41,7 @@ class Source:
         encoding: the codec the file declares (PEP 263), else UTF-8.
         bom: the byte-order mark, or nothing.
         newline: the line end most used in the file, for inserted lines.
+        starts: the offset of each line's first character.
     """
 
     path: str
@@ -49,7 +50,7 @@ class Source:
     encoding: str
     bom: bytes
     newline: str
-    _starts: list[int] = field(repr=False, default_factory=list)
+    starts: list[int] = field(repr=False, default_factory=list)
 
     def encode(self, text: str) -> bytes:
         """Return ``text`` as bytes in the encoding of this file, byte-order mark included."""
@@ -57,24 +58,24 @@ class Source:
 
     def line(self, offset: int) -> int:
         """Return the 1-based line of a character offset."""
-        return bisect.bisect_right(self._starts, offset)
+        return bisect.bisect_right(self.starts, offset)
 
     def column(self, offset: int) -> int:
         """Return the 1-based column of a character offset."""
-        return offset - self._starts[self.line(offset) - 1] + 1
+        return offset - self.starts[self.line(offset) - 1] + 1
 
     def line_start(self, offset: int) -> int:
         """Return the offset at which the line of ``offset`` starts."""
-        return self._starts[self.line(offset) - 1]
+        return self.starts[self.line(offset) - 1]
 
     def line_end(self, offset: int) -> int:
         """Return the offset just behind the line of ``offset``, its line end included."""
         number = self.line(offset)
-        return self._starts[number] if number < len(self._starts) else len(self.text)
+        return self.starts[number] if number < len(self.starts) else len(self.text)
 
     def line_text(self, number: int) -> str:
         """Return the text of a 1-based line, without its line end."""
-        start = self._starts[number - 1]
+        start = self.starts[number - 1]
         return self.text[start : self.line_end(start)].rstrip("\r\n")
 
     def indent(self, offset: int) -> str:
@@ -97,29 +98,56 @@ def decode(raw: bytes, path: str) -> Source:
     Raises:
         SourceError: not text, an unknown or wrong encoding, or an encoding that does not round-trip.
     """
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise SourceError("it is UTF-16, which Python does not read; save it as UTF-8")
     if b"\0" in raw:
-        raise SourceError("not a Python text file: it contains NUL bytes")
-    lines = iter(raw.splitlines(keepends=True)[:2])
-    try:
-        encoding, _ = tokenize.detect_encoding(lambda: next(lines, b""))
-    except (SyntaxError, UnicodeError) as error:
-        raise SourceError(f"its encoding cannot be told: {error}", line=1) from None
+        line = len(LINE_END.findall(raw[: raw.index(b"\0")].decode("latin-1"))) + 1
+        raise SourceError("not a Python text file: it contains NUL bytes", line)
+    encoding = _declared(raw)
     bom = codecs.BOM_UTF8 if raw.startswith(codecs.BOM_UTF8) else b""
-    encoding = "utf-8" if encoding == "utf-8-sig" else encoding
     body = raw[len(bom) :]
     try:
         text = body.decode(encoding)
     except UnicodeDecodeError as error:
-        line = body[: error.start].count(b"\n") + 1
+        line = len(LINE_END.findall(body[: error.start].decode("latin-1"))) + 1
         raise SourceError(
             f"not valid {encoding}; declare the file's encoding in its first line (PEP 263)", line=line
         ) from None
-    if text.encode(encoding, "surrogatepass") != body:
+    except (UnicodeError, LookupError) as error:  # codecs that are not for text, or not for whole files
+        raise SourceError(f"its encoding {encoding} cannot be read: {error}", line=1) from None
+    if not _round_trips(text, body, encoding):
         raise SourceError(f"its encoding {encoding} cannot be written back byte for byte; save it as UTF-8")
     ends = LINE_END.findall(text)
     newline = max(("\n", "\r\n", "\r"), key=ends.count) if ends else "\n"
     starts = [0, *(match.end() for match in LINE_END.finditer(text))]
     return Source(path, raw, text, encoding, bom, newline, starts)
+
+
+def _declared(raw: bytes) -> str:
+    """Return the codec a file declares, else UTF-8."""
+    lines = raw.splitlines(keepends=True)[:2] if len(raw) < 1000 else raw[:1000].splitlines(keepends=True)[:2]
+    given = iter(lines)
+    try:
+        encoding, _ = tokenize.detect_encoding(lambda: next(given, b""))
+    except (SyntaxError, UnicodeError) as error:
+        for number, line in enumerate(lines, 1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                reason = "not valid utf-8; declare the file's encoding in its first line (PEP 263)"
+                raise SourceError(reason, number) from None
+        cookies = [number for number, line in enumerate(lines, 1) if b"coding" in line]
+        raise SourceError(
+            f"its encoding cannot be told: {error}", line=cookies[0] if cookies else 1
+        ) from None
+    return "utf-8" if encoding == "utf-8-sig" else encoding
+
+
+def _round_trips(text: str, body: bytes, encoding: str) -> bool:
+    try:
+        return text.encode(encoding) == body
+    except UnicodeError:
+        return False
 
 
 _TOKENS = re.compile(

@@ -1,7 +1,7 @@
 """In which order a program does what matters: contexts, init, seeds, what it builds, where it trains.
 
-The started script is followed statement by statement into the functions it calls. Each event keeps the blocks that
-lead to it, so that "after the context and before the first dataset" becomes a place in one block.
+The started script is followed statement by statement into the functions it calls. Each event keeps the blocks
+that lead to it, so that "after the context and before the first dataset" becomes a place in one block.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from .script import Script
 
 CONTEXT, INIT, RANK, PARALLEL, RESET, SEED = "context", "init", "rank", "parallel", "reset", "seed"
 BUILD, TRAIN = "build", "train"
+# Seeds of NumPy and of the datasets alone: `mindspore.set_seed` sets them too.
+PART_SEED = "part seed"
 _KINDS = {
     names.SET_CONTEXT: CONTEXT,
     names.SET_DEVICE: CONTEXT,
@@ -30,6 +32,8 @@ _KINDS = {
     names.SET_PARALLEL: PARALLEL,
     names.RESET_PARALLEL: RESET,
     names.SET_SEED: SEED,
+    "numpy.random.seed": PART_SEED,
+    "mindspore.dataset.config.set_seed": PART_SEED,
     names.TENSOR: BUILD,
     names.PARAMETER: BUILD,
     names.MODEL: BUILD,
@@ -44,7 +48,9 @@ class Frame:
 
     Attributes:
         repeated: the block is the body of a loop.
-        conditional: the block runs only under a condition (an ``if`` other than the main guard, a handler).
+        conditional: the block may be left out or left early (an ``if`` other than the main guard, a handler,
+        what
+            handlers guard).
     """
 
     script: Script
@@ -71,6 +77,7 @@ class Event:
         frames: the statements that lead there, outermost first.
         order: its place in the course of the program.
         what: for a build: what is built, for messages.
+        rows: whether what is built is a dataset, which starts from no random weights.
     """
 
     kind: str
@@ -79,6 +86,7 @@ class Event:
     frames: tuple[Frame, ...]
     order: int
     what: str = ""
+    rows: bool = False
 
     @property
     def conditional(self) -> bool:
@@ -87,13 +95,34 @@ class Event:
 
 
 def diverge(first: tuple[Frame, ...], second: tuple[Frame, ...]) -> int:
-    """Return the level at which two events lie in the same block but in different statements; -1 if there is none."""
+    """Return the level at which two events lie in different statements of one block; -1 if there is none."""
     for level, (a, b) in enumerate(zip(first, second)):
         if a.block is not b.block:
             return -1
         if a.index != b.index:
             return level
     return -1
+
+
+def common(first: tuple[Frame, ...], second: tuple[Frame, ...]) -> int:
+    """Return the innermost level at which two events lie in the same block; 0 is the started file itself."""
+    level = 0
+    for index, (a, b) in enumerate(zip(first, second)):
+        if a.block is not b.block:
+            break
+        level = index
+        if a.index != b.index:
+            break
+    return level
+
+
+def may_be_left_out(event: Event, others: list[Event]) -> bool:
+    """Whether some of ``others`` can happen without ``event``: it is in a branch or loop they are not in."""
+    return any(
+        frame.conditional or frame.repeated
+        for other in others
+        for frame in event.frames[common(event.frames, other.frames) + 1 :]
+    )
 
 
 class Timeline:
@@ -107,9 +136,12 @@ class Timeline:
         self._imported: set[Script] = {project.entry}
         self.events: list[Event] = []
         # In which order calls are reached, and statements begun and finished, for the first time.
+        self.handed_over: list[cst.Call] = []  # library calls that are given functions or classes to call
         self.visited: dict[cst.CSTNode, int] = {}
         self.begun: dict[cst.CSTNode, int] = {}
         self.finished: dict[cst.CSTNode, int] = {}
+        # How often statements are reached, on different ways; loops are told by the frames.
+        self.runs: dict[cst.CSTNode, int] = {}
         self._clock = 0
         self._body(project.entry, project.entry.tree.module, (), started=True)
 
@@ -121,7 +153,7 @@ class Timeline:
         self._clock += 1
         return self._clock
 
-    # -- statements --------------------------------------------------------------------------------------------
+    # -- statements ------------------------------------------------------------------------------------------
 
     def _body(
         self,
@@ -140,6 +172,7 @@ class Timeline:
                 return
             here = (*frames, Frame(script, block, index, repeated, conditional))
             self.begun.setdefault(statement, self._tick())
+            self.runs[statement] = self.runs.get(statement, 0) + 1
             self._statement(script, statement, here, started)
             self.finished.setdefault(statement, self._tick())
 
@@ -162,12 +195,13 @@ class Timeline:
                 self._expression(script, item.item, frames)
             self._body(script, node.body, frames, started=started)
         elif isinstance(node, (cst.Try, cst.TryStar)):
-            self._body(script, node.body, frames, started=started)
+            # `try: init()` with a handler for "no launcher" does not always init.
+            self._body(script, node.body, frames, conditional=bool(node.handlers), started=started)
             for handler in node.handlers:
                 self._body(script, handler.body, frames, conditional=True, started=started)
-            for part in (node.orelse, node.finalbody):
-                if part is not None:
-                    self._body(script, part.body, frames, started=started)
+            for clause in (node.orelse, node.finalbody):
+                if clause is not None:
+                    self._body(script, clause.body, frames, started=started)
         elif isinstance(node, cst.Match):
             self._expression(script, node.subject, frames)
             for case in node.cases:
@@ -198,7 +232,7 @@ class Timeline:
                 self._imported.add(module)
                 self._body(module, module.tree.module, frames)
 
-    # -- calls -------------------------------------------------------------------------------------------------
+    # -- calls -----------------------------------------------------------------------------------------------
 
     def _expression(self, script: Script, node: cst.CSTNode, frames: tuple[Frame, ...]) -> None:
         calls = sorted(calls_in(node), key=lambda call: script.tree.span(call)[1])
@@ -213,9 +247,12 @@ class Timeline:
             if origin.kind == "external":
                 kind, what = self._library(origin.qualified)
                 if kind:
-                    self._event(kind, script, call, frames, what)
-                for function in self._handed_over(script, call):
-                    self._enter(*function, call, frames)
+                    rows = names.dataset_class(origin.qualified) is not None
+                    self._event(kind, script, call, frames, what, rows=rows)
+                for handed in self._handed_over(script, call):
+                    self.handed_over.append(call)
+                    if isinstance(handed.node, cst.FunctionDef):
+                        self._enter(handed.script, handed.node, call, frames)
             elif origin.kind == "class" and isinstance(origin.node, cst.ClassDef):
                 bases = self.flow.library_bases(origin.script, origin.node)
                 if any(names.is_cell(base) or names.is_train_cell(base) for base in bases):
@@ -237,20 +274,20 @@ class Timeline:
         if names.is_cell(qualified):
             return BUILD, f"the Cell {last}"
         if qualified.startswith(("mindspore.ops.", "mindspore.numpy.")) and last[:1].islower():
-            # A primitive that is only made (`ops.Cast()`) touches no device: MindSpore's own distributed examples
-            # make them at module level, before init.
+            # A primitive that is only made (`ops.Cast()`) touches no device: MindSpore's own distributed
+            # examples make them at module level, before init.
             return BUILD, f"the operator {last}"
         if qualified.partition(".")[0] in names.WRAPPERS and "." in qualified:
             return BUILD, qualified
         return "", ""
 
-    def _handed_over(self, script: Script, call: cst.Call) -> Iterator[tuple[Script, cst.FunctionDef]]:
-        """Yield functions given to a library that may call them: ``fire.Fire(main)``, ``app.run(main)``."""
+    def _handed_over(self, script: Script, call: cst.Call) -> Iterator[Origin]:
+        """Yield functions and classes given to a library that may call them: ``fire.Fire(main)``, ``app.run(main)``."""
         for arg in call.args:
             if isinstance(arg.value, cst.Name):
                 for origin in self.flow.origins(script, arg.value):
-                    if origin.kind == "function" and isinstance(origin.node, cst.FunctionDef):
-                        yield origin.script, origin.node
+                    if isinstance(origin.node, (cst.FunctionDef, cst.ClassDef)):
+                        yield origin
 
     def _enter_origin(self, origin: Origin, call: cst.Call, frames: tuple[Frame, ...]) -> None:
         node = origin.node
@@ -262,7 +299,11 @@ class Timeline:
             self._enter(origin.script, node, call, frames)
 
     def _enter(
-        self, script: Script, function: cst.FunctionDef | cst.Lambda, call: cst.Call, frames: tuple[Frame, ...]
+        self,
+        script: Script,
+        function: cst.FunctionDef | cst.Lambda,
+        call: cst.Call,
+        frames: tuple[Frame, ...],
     ) -> None:
         # Every call is entered once: the first time is the one that decides what comes too early.
         if call in self._entered or len(frames) > 60:
@@ -276,8 +317,17 @@ class Timeline:
     def _step_event(self, script: Script, node: cst.CSTNode, frames: tuple[Frame, ...]) -> None:
         self._event(TRAIN, script, node, frames, "the training loop")  # type: ignore[arg-type]
 
-    def _event(self, kind: str, script: Script, node: cst.Call, frames: tuple[Frame, ...], what: str = "") -> None:
-        self.events.append(Event(kind, script, node, frames, len(self.events), what))
+    def _event(
+        self,
+        kind: str,
+        script: Script,
+        node: cst.Call,
+        frames: tuple[Frame, ...],
+        what: str = "",
+        *,
+        rows: bool = False,
+    ) -> None:
+        self.events.append(Event(kind, script, node, frames, len(self.events), what, rows))
 
 
 def is_main_guard(node: cst.CSTNode) -> bool:

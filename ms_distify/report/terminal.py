@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
+import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -27,30 +28,58 @@ def finding_lines(findings: Iterable[Finding], *, colour: bool = False) -> Itera
 def summary(findings: Iterable[Finding]) -> str:
     """Return the number of findings of each status: "5 changed, 2 kept"."""
     counts = Counter(finding.status for finding in findings)
-    return ", ".join(f"{counts[status]} {status}" for status in (CHANGED, KEPT, NOTED, REFUSED) if counts[status])
+    return ", ".join(
+        f"{counts[status]} {status}" for status in (CHANGED, KEPT, NOTED, REFUSED) if counts[status]
+    )
 
 
-def unified_diff(before: str, after: str, path: str, *, colour: bool = False) -> str:
-    """Return a diff that ``git apply`` and ``patch`` take, line ends and a missing last one included.
+def unified_diff(before: bytes, after: bytes, path: str, *, colour: bool = False) -> bytes:
+    """Return a diff that ``git apply`` and ``patch`` take, whatever the encoding and the line ends.
 
     Args:
-        before: the text as it is.
-        after: the text as it would be.
-        path: the file's name; made relative for the ``a/`` and ``b/`` headers.
+        before: the file as it is.
+        after: the file as it would be.
+        path: the file's name, for the ``a/`` and ``b/`` headers: relative to the present folder if it lies
+            in it, else to the root.
         colour: add terminal colours.
     """
-    name = path.lstrip("/")
+    import difflib  # not cheap, and most runs show no diff
+
     old, new = _lines(before), _lines(after)
+    name = _diff_name(path)
+    tab = "\t" if " " in name else ""  # as git does, so that patch sees where the name ends
     parts: list[str] = []
-    for line in difflib.unified_diff(old, new, f"a/{name}", f"b/{name}"):
+    for line in difflib.unified_diff(old, new, _quoted(f"a/{name}") + tab, _quoted(f"b/{name}") + tab):
         text = line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
         parts.append(_coloured(text) if colour else text)
-    return "".join(parts)
+    return "".join(parts).encode("utf-8", "surrogateescape")
 
 
-def _lines(text: str) -> list[str]:
+def _lines(content: bytes) -> list[str]:
     """Split where git and patch do: at line feeds only, so that carriage returns stay within their lines."""
-    return [line + "\n" for line in text.split("\n")[:-1]] + ([last] if (last := text.split("\n")[-1]) else [])
+    *lines, last = content.decode("utf-8", "surrogateescape").split("\n")
+    return [line + "\n" for line in lines] + ([last] if last else [])
+
+
+def _diff_name(path: str) -> str:
+    if path == "<stdin>":
+        return "stdin"
+    absolute = os.path.abspath(path)
+    relative = os.path.relpath(absolute)
+    name = absolute.lstrip(os.sep) if relative.startswith(os.pardir) else relative
+    return name.replace(os.sep, "/")
+
+
+def _quoted(name: str) -> str:
+    """Quote a name as git does, where it holds what would break its line."""
+    if not re.search(r'[\x00-\x1f\x7f"\\]', name):
+        return name
+    escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+    return (
+        '"'
+        + "".join(escapes.get(c) or (f"\\{ord(c):03o}" if c < " " or c == "\x7f" else c) for c in name)
+        + '"'
+    )
 
 
 def _coloured(line: str) -> str:

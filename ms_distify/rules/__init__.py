@@ -15,14 +15,15 @@ from functools import lru_cache
 
 import libcst as cst
 
-from ..mindspore import catalog, names
+from ..mindspore import names
 from ..model import CHANGED, KEPT, NOTED, REFUSED, Decision, Edit, Finding, Need
+from ..plan.sharding import Sharding, constructor_argument, sharding
+from ..plan.reducers import Reducers
 from ..plan.shards import Shards
 from ..plan.startup import Startup
 from ..reading.program import Program
 from ..reading.roles import Site, argument
 from ..reading.script import Script
-from ..reading.tree import Tree, walk
 from ..settings import Settings
 
 
@@ -34,6 +35,7 @@ class Context:
         self.settings = settings
         self._startup: Startup | None = None
         self._shards: Shards | None = None
+        self._reducers: Reducers | None = None
 
     @property
     def startup(self) -> Startup:
@@ -49,6 +51,12 @@ class Context:
             self._shards = Shards(self.program, self.startup)
         return self._shards
 
+    @property
+    def reducers(self) -> Reducers:
+        """The plan that puts reducers behind gradients."""
+        if self._reducers is None:
+            self._reducers = Reducers(self.program, self.startup, self.many_ranks)
+        return self._reducers
 
     def role(self, site: Site) -> tuple[str, str]:
         """Return the role of a dataset ("train", "eval", "read" or "none") and how it is known."""
@@ -63,35 +71,11 @@ class Context:
 
     def sharded(self, site: Site) -> bool:
         """Whether a training dataset is dealt over the ranks already."""
-        flow = self.program.flow
-        sampler = constructor_argument(site, "sampler")
-        if sampler is not None:
-            if any(o.qualified == names.DISTRIBUTED_SAMPLER for o in flow.origins(site.script, sampler)):
-                return True
-        value = constructor_argument(site, "num_shards")
-        if value is not None:
-            uses = site.uses_as("train")
-            return all(flow.constant(site.script, value, use.calls) not in (None, 1) for use in uses)
-        return self._one_card_branch(site)
+        return self.sharding(site).done
 
-    def _one_card_branch(self, site: Site) -> bool:
-        """Whether a constructor stands in the one-card branch of an ``if`` whose other branch shards."""
-        tree, below = site.script.tree, site.call
-        for parent in tree.ancestors(site.call):
-            if isinstance(parent, (cst.If, cst.IfExp)) and below is not parent.test:
-                other = parent.orelse if below is parent.body else parent.body
-                for twin in self.program.roles.sites:
-                    if twin.script is not site.script or other is None or not _within(tree, twin.call, other):
-                        continue
-                    shards = constructor_argument(twin, "num_shards")
-                    if shards is None:
-                        continue
-                    tested = {part.value for part in walk(parent.test) if isinstance(part, cst.Name)}
-                    counted = {part.value for part in walk(shards) if isinstance(part, cst.Name)}
-                    if tested & counted or self.program.mentions_rank(site.script, parent.test):
-                        return True
-            below = parent  # type: ignore[assignment]
-        return False
+    def sharding(self, site: Site) -> Sharding:
+        """Return whether a training dataset is dealt over the ranks already, and if not, what stands in the way."""
+        return sharding(self.program, self.startup, site)
 
     @property
     def incomplete(self) -> bool:
@@ -123,18 +107,6 @@ class Context:
         if self.startup.visible(script, node) and self.startup.rank_names.own:
             return f"{self.startup.rank_names.size} is not None", ()
         return self.startup.condition(node, script)
-
-
-def constructor_argument(site: Site, name: str) -> cst.BaseExpression | None:
-    """Return what a dataset constructor passes for a parameter, by keyword or by position."""
-    known = catalog.dataset(site.name)
-    slots = known.positional if known is not None else ()
-    return argument(site.call, slots.index(name) if name in slots else None, name)
-
-
-def _within(tree: Tree, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
-    start, end = tree.span(outer)
-    return start <= tree.start(node) < end
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-'''init, rank and size, once, after the context and before anything is built.
+"""init, rank and size, once, after the context and before anything is built.
 
 ``init()`` must come behind the device choice and before the first Tensor, Parameter, Cell or dataset
-(mindspore.communication.init; FACTS 5). It runs only when a launcher started the program: without one it fails
-(FACTS 4), and on one card rank and size stay None, which every dataset class takes for "not sharded".
+(mindspore.communication.init; FACTS 5). It runs only when a launcher started the program: without one it
+fails (FACTS 4), and on one card rank and size stay None, which every dataset class takes for "not sharded".
 
 Before::
 
@@ -15,14 +15,15 @@ After::
     if int(os.getenv("RANK_SIZE", "1")) > 1:  # started by run_distribute.sh
         init()
         rank_id, rank_size = get_rank(), get_group_size()
-'''
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from ..mindspore import names
-from ..model import Decision, Edit, Insert
+from ..model import Decision, Edit, Insert, Need
+from ..reading.timeline import may_be_left_out
 from . import CHANGED, KEPT, Context, decide, rule
 
 CODE = "MSD102"
@@ -34,39 +35,58 @@ def check(context: Context) -> Iterator[Decision]:
     """Add what is missing of init, rank and size."""
     startup = context.startup
     for event in startup.inits:
-        yield decide(CODE, KEPT, event.script, event.node, "init() is here already")
+        message = "init() is here already"
+        if may_be_left_out(event, startup.trains):
+            message += ", under a condition: start all ranks so that it holds"
+        yield decide(CODE, KEPT, event.script, event.node, message)
     if startup.place is None or not context.incomplete:
         return
-    place = startup.place
-    known = startup.rank_names
-    missing_init = not startup.inits
-    if not missing_init and not known.own:
-        return
+    edits = [] if startup.inits else [_init(context)]
+    what = [] if startup.inits else ["init()"]
+    if startup.rank_names.own:
+        edits += _names(context)
+        what.append("rank and size")
+    if edits:
+        place = startup.place if startup.inits else startup.parallel_place
+        assert place is not None
+        first = startup.first_build
+        before = f", before {first.what} (line {first.script.line(first.node)})" if first is not None else ""
+        side = "after" if place.where == "after" else "before"
+        message = f"{', '.join(what)} go in {side} this line{before}"
+        yield decide(CODE, CHANGED, place.script, place.statement, message, *edits)
+
+
+def _init(context: Context) -> Edit:
+    startup = context.startup
+    place = startup.parallel_place
+    assert place is not None
+    condition, needs = startup.condition(place.statement, place.script)
+    init, more = startup.speller(place.script).spell(names.INIT, place.statement)
+    return Insert(
+        place.script, place.statement, place.where, (f"{init}()",), 20, condition + ":" + STARTED,
+        tuple(dict.fromkeys(needs + more)),
+    )  # fmt: skip
+
+
+def _names(context: Context) -> list[Edit]:
+    """Rank and size, None on one card."""
+    startup = context.startup
+    place, known = startup.place, startup.rank_names
+    assert place is not None
     script, anchor = place.script, place.statement
     speller = startup.speller(script)
-    under, needs = "", ()
+    under = ""
+    needs: tuple[Need, ...] = ()
+    edits: list[Edit] = []
     if startup.guarded:
         condition, needs = startup.condition(anchor, script)
         under = condition + ":" + STARTED
-    lines: list[str] = []
-    if missing_init:
-        init, more = speller.spell(names.INIT, anchor)
-        needs += more
-        lines.append(f"{init}()")
-    edits: list[Edit] = []
-    if known.own:
-        rank, more_rank = speller.spell(names.GET_RANK, anchor)
-        size, more_size = speller.spell(names.GET_GROUP_SIZE, anchor)
-        needs += more_rank + more_size
-        lines.append(f"{known.rank}, {known.size} = {rank}(), {size}()")
-        if startup.guarded or startup.prelude is not None:
-            at = startup.prelude or place
-            line = f"{known.rank} = {known.size} = None  # one card"
-            edits.append(Insert(at.script, at.statement, at.where, (line,), order=10))
-    edits.append(Insert(script, anchor, place.where, tuple(lines), 20, under, tuple(dict.fromkeys(needs))))
-    first = startup.first_build
-    before = f", before {first.what} (line {first.script.line(first.node)})" if first is not None else ""
-    what = "init(), rank and size" if missing_init else "rank and size"
-    side = "after" if place.where == "after" else "before"
-    message = f"{what} go in {side} this line{before}"
-    yield decide(CODE, CHANGED, script, anchor, message, *edits)
+    if startup.guarded or startup.prelude is not None:
+        at = startup.prelude or place
+        line = f"{known.rank} = {known.size} = None  # one card"
+        edits.append(Insert(at.script, at.statement, at.where, (line,), order=10))
+    rank, more_rank = speller.spell(names.GET_RANK, anchor)
+    size, more_size = speller.spell(names.GET_GROUP_SIZE, anchor)
+    line = f"{known.rank}, {known.size} = {rank}(), {size}()"
+    needs = tuple(dict.fromkeys(needs + more_rank + more_size))
+    return [*edits, Insert(script, anchor, place.where, (line,), 21, under, needs)]

@@ -1,7 +1,8 @@
-'''The parallel context: data parallel, mean of the gradients, parameters of rank 0 for all.
+"""The parallel context: data parallel, mean of the gradients, parameters of rank 0 for all.
 
-``gradients_mean`` is False by default, which sums the gradients (FACTS 3). ``parameter_broadcast`` gives all ranks the
-parameters of rank 0 where a Cell is compiled for training; it fails in stand-alone mode, so it stands with init.
+``gradients_mean`` is False by default, which sums the gradients (FACTS 3). ``parameter_broadcast`` gives all
+ranks the parameters of rank 0 where a Cell is compiled for training; it fails in stand-alone mode, so it
+stands with init.
 
 Before::
 
@@ -12,7 +13,7 @@ After::
     init()
     ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.DATA_PARALLEL, gradients_mean=True,
                                  parameter_broadcast=True, device_num=rank_size)
-'''
+"""
 
 from __future__ import annotations
 
@@ -21,13 +22,15 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..mindspore import names
-from ..model import AddKeywords, Decision, Insert
+from ..model import AddKeywords, Decision, Edit, Insert, Replace
+from ..reading.bindings import literal
 from ..reading.roles import argument
 from ..reading.timeline import Event
 from . import CHANGED, KEPT, REFUSED, Context, decide, rule
 from .msd102_init import STARTED
 
 CODE = "MSD103"
+UNKNOWN = "that cannot be followed"
 
 
 @rule(CODE, "the parallel context")
@@ -40,17 +43,21 @@ def check(context: Context) -> Iterator[Decision]:
         if mode == "data_parallel":
             yield _complete(event, context)
         elif mode == "":
-            yield decide(CODE, KEPT, event.script, event.node, "sets no parallel mode")
+            yield _without_mode(event, context)
         elif mode == "stand_alone":
             if startup.inits and chosen:
-                yield decide(CODE, KEPT, event.script, event.node, "stand-alone mode beside data parallel: on one card")
+                yield decide(
+                    CODE, KEPT, event.script, event.node, "stand-alone mode beside data parallel: on one card"
+                )
             else:
                 message = "STAND_ALONE here undoes data parallel; remove this call"
                 yield decide(CODE, REFUSED, event.script, event.node, message)
         else:
-            message = f"parallel mode {mode}: only data parallel training is converted; take this call out first"
+            message = (
+                f"parallel mode {mode}: only data parallel training is converted; take this call out first"
+            )
             yield decide(CODE, REFUSED, event.script, event.node, message)
-    if chosen or startup.place is None:
+    if chosen or startup.parallel_place is None:
         return
     yield _add(context)
 
@@ -65,32 +72,67 @@ def _mode(context: Context, event: Event) -> str:
         if origin.kind == "literal":
             found.add(str(context.program.flow.constant(origin.script, origin.node)).lower())
         else:
-            found.add(origin.qualified.rpartition(".")[2].lower() or "that cannot be followed")
-    return "data_parallel" if "data_parallel" in found else min(found, default="that cannot be followed")
+            head, _, last = origin.qualified.rpartition(".")
+            found.add(last.lower() if head == names.PARALLEL_MODE else UNKNOWN)
+    if "data_parallel" in found and found <= {"data_parallel", "stand_alone"}:
+        return "data_parallel"  # stand-alone is its value on one card
+    return min(found - {"data_parallel"}, default=UNKNOWN)
 
 
 def _complete(event: Event, context: Context) -> Decision:
     call, script = event.node, event.script
     if any(arg.star for arg in call.args):
-        return decide(CODE, REFUSED, script, call, "** arguments of the parallel context cannot be read; write them out")
+        message = "** arguments of the parallel context cannot be read; write them out"
+        return decide(CODE, REFUSED, script, call, message)
     mean = argument(call, None, "gradients_mean")
     if mean is not None and context.program.flow.constant(script, mean) is False:
-        message = "gradients_mean=False sums the gradients: N ranks would take steps N times as long; set it to True"
+        message = "gradients_mean=False sums the gradients: steps would be N times as long; set it to True"
         return decide(CODE, REFUSED, script, call, message)
-    missing = [
-        (name, "True")
-        for name in ("gradients_mean", "parameter_broadcast")
-        if argument(call, None, name) is None
-    ]
-    if not missing:
+    count = _fixed_count(event, context)
+    if count is not None and not context.startup.inits:
+        message = f"device_num={script.tree.text(count)} is a fixed number; leave it out"
+        return decide(CODE, REFUSED, script, call, message)
+    wanted = ("gradients_mean", "parameter_broadcast")
+    missing = tuple((name, "True") for name in wanted if argument(call, None, name) is None)
+    edits: list[Edit] = [AddKeywords(script, call, missing)] if missing else []
+    done = [f"{name}=True" for name, _ in missing]
+    if count is not None:
+        size, needs = context.startup.speller(script).spell(names.GET_GROUP_SIZE, call)
+        edits.append(Replace(script, count, f"{size}()", needs))
+        done.append(f"device_num={size}()")
+    if not edits:
         return decide(CODE, KEPT, script, call, "data parallel is set already")
-    message = "completed with " + ", ".join(f"{name}=True" for name, _ in missing)
-    return decide(CODE, CHANGED, script, call, message, AddKeywords(script, call, tuple(missing)))
+    return decide(CODE, CHANGED, script, call, "completed with " + ", ".join(done), *edits)
+
+
+def _fixed_count(event: Event, context: Context) -> cst.BaseExpression | None:
+    """Return ``device_num`` where it is a number that does not follow the number of ranks."""
+    count = argument(event.node, None, "device_num")
+    if count is None:
+        return None
+    values = [origin.node for origin in context.program.flow.origins(event.script, count)]
+    return count if values and all(isinstance(literal(value), int) for value in values) else None
+
+
+def _without_mode(event: Event, context: Context) -> Decision:
+    """A call that sets no mode leaves ours in force, unless it takes back what ours has set."""
+    call, script = event.node, event.script
+    if any(arg.star for arg in call.args):
+        message = "** arguments of the parallel context cannot be read; write them out"
+        return decide(CODE, REFUSED, script, call, message)
+    mean = argument(call, None, "gradients_mean")
+    if mean is not None and context.program.flow.constant(script, mean) is False:
+        return decide(CODE, REFUSED, script, call, "gradients_mean=False sums the gradients; set it to True")
+    count = _fixed_count(event, context)
+    if count is not None:
+        message = f"device_num={script.tree.text(count)} is a fixed number of devices; remove it"
+        return decide(CODE, REFUSED, script, call, message)
+    return decide(CODE, KEPT, script, call, "sets no parallel mode")
 
 
 def _add(context: Context) -> Decision:
     startup = context.startup
-    place = startup.place
+    place = startup.parallel_place
     assert place is not None
     script, anchor = place.script, place.statement
     speller = startup.speller(script)
@@ -98,27 +140,20 @@ def _add(context: Context) -> Decision:
     mode, more = speller.spell(names.PARALLEL_MODE, anchor)
     needs += more
     under = ""
-    if startup.guarded:
+    if startup.parallel_guarded:
         condition, more = startup.condition(anchor, script)
         needs += more
         under = condition + ":" + STARTED
+    if startup.rank_names.own and place == startup.place:
+        size = startup.rank_names.size
+    else:
+        call, more = speller.spell(names.GET_GROUP_SIZE, anchor)
+        size, needs = f"{call}()", needs + more
     head = f"{setter}("
     lines = (
         f"{head}parallel_mode={mode}.DATA_PARALLEL, gradients_mean=True,",
-        f"{' ' * len(head)}parameter_broadcast=True, device_num={_size(context, anchor)})",
+        f"{' ' * len(head)}parameter_broadcast=True, device_num={size})",
     )
     edit = Insert(script, anchor, place.where, lines, 30, under, tuple(dict.fromkeys(needs)))
-    return decide(CODE, CHANGED, script, anchor, "data parallel, gradients averaged, parameters of rank 0 for all", edit)
-
-
-def _size(context: Context, anchor: cst.CSTNode) -> str:
-    known = context.startup.rank_names
-    if known.own or _bound_before(context, anchor):
-        return known.size
-    return context.startup.speller(known.script).spell(names.GET_GROUP_SIZE, anchor)[0] + "()"
-
-
-def _bound_before(context: Context, anchor: cst.CSTNode) -> bool:
-    known = context.startup.rank_names
-    start = known.script.tree.start(anchor)
-    return any(binding.at < start for binding in known.scope.bindings.get(known.size, []))
+    message = "data parallel, gradients averaged, parameters of rank 0 for all"
+    return decide(CODE, CHANGED, script, anchor, message, edit)

@@ -1,7 +1,9 @@
-'''One seed, the same on every rank, before the first Cell and the first dataset.
+"""One seed, the same on every rank, before the first Cell and the first dataset.
 
-Ranks must start from equal weights, and a shuffled dataset is dealt over the ranks rightly only if all ranks shuffle
-alike; both come from the seed (FACTS 3). A fixed seed of the user's is kept, a seed that differs per rank is refused.
+Ranks must start from equal weights, and a shuffled dataset is dealt over the ranks rightly only if all ranks
+shuffle alike; both come from the seed (FACTS 3). A fixed seed of the user's is kept, a seed that differs per
+rank is refused. ``set_seed`` seeds NumPy as well: where the user seeds NumPy or the datasets alone, it goes
+in front of that.
 
 Before::
 
@@ -13,7 +15,7 @@ After::
     ms.set_context(mode=ms.GRAPH_MODE)
     ms.set_seed(0)
     net = nn.Dense(4, 2)
-'''
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from collections.abc import Iterator
 
 from ..mindspore import names
 from ..model import Decision, Insert
-from ..reading.timeline import Event
+from ..reading.timeline import Event, may_be_left_out
 from . import CHANGED, KEPT, NOTED, REFUSED, Context, decide, rule
 
 CODE = "MSD104"
@@ -31,29 +33,30 @@ CODE = "MSD104"
 def check(context: Context) -> Iterator[Decision]:
     """Keep a good seed, refuse one that differs per rank, add one where there is none."""
     startup = context.startup
-    limit = startup.first_build.order if startup.first_build is not None else None
-    good = False
+    # Datasets start from no random weights: a seed below them is still in time.
+    first = next((event for event in startup.builds if not event.rows), None)
+    enough = False
     for event in startup.seeds:
         reason = _differs(context, event)
         if reason:
+            enough = True  # one of ours in front of it would change nothing
             message = f"this seed differs between ranks ({reason}), so their weights would; use a fixed seed"
             yield decide(CODE, REFUSED, event.script, event.node, message)
-        elif limit is not None and event.order > limit:
-            good = good or not event.conditional
+        elif first is not None and event.order > first.order:
             message = (
-                f"set_seed comes below {startup.first_build.what} "  # type: ignore[union-attr]
-                f"(line {startup.first_build.script.line(startup.first_build.node)}): "  # type: ignore[union-attr]
-                "weights are equal only through parameter_broadcast; set it first"
+                f"set_seed comes below {first.what} (line {first.script.line(first.node)}), "
+                "whose weights it does not reach; set it first"
             )
             yield decide(CODE, NOTED, event.script, event.node, message)
-        elif event.conditional:
-            yield decide(CODE, NOTED, event.script, event.node, "this seed is set only under a condition")
+        elif may_be_left_out(event, startup.trains):
+            message = "this seed is set only under a condition"
+            yield decide(CODE, NOTED, event.script, event.node, message)
         else:
-            good = True
+            enough = True
             yield decide(CODE, KEPT, event.script, event.node, "a fixed seed, set before anything is built")
-    if good or startup.place is None:
+    if enough or startup.seed_place is None:
         return
-    place = startup.place
+    place = startup.seed_place
     setter, needs = startup.speller(place.script).spell(names.SET_SEED, place.statement)
     line = f"{setter}({context.settings.seed})"
     edit = Insert(place.script, place.statement, place.where, (line,), 40, "", needs)

@@ -1,8 +1,8 @@
-'''Nothing is built before the context and init.
+"""Nothing is built before the context and init.
 
-A Cell, Tensor, Parameter or dataset that exists before ``init()`` and the parallel context belongs to no data-parallel
-run: on Ascend it fails or trains alone (mindspore.communication.init). A context call that only needs to move up is
-moved; anything else is refused with the line of what was built too early.
+A Cell, Tensor, Parameter or dataset that exists before ``init()`` and the parallel context belongs to no
+data-parallel run: on Ascend it fails or trains alone (mindspore.communication.init). A context call that only
+needs to move up is moved; anything else is refused with the line of what was built too early.
 
 Before::
 
@@ -14,14 +14,14 @@ After::
     ms.set_context(mode=ms.GRAPH_MODE)
     ...
     net = nn.Dense(8, 8)
-'''
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from ..model import Decision, Move
-from . import CHANGED, REFUSED, Context, decide, rule
+from . import CHANGED, NOTED, REFUSED, Context, decide, rule
 
 CODE = "MSD105"
 
@@ -37,13 +37,28 @@ def check(context: Context) -> Iterator[Decision]:
         return
     for event in startup.moved:
         first = startup.place
-        message = f"moves up in front of line {first.script.line(first.statement)}, where the first thing is built"
+        message = (
+            f"moves up in front of line {first.script.line(first.statement)}, where the first thing is built"
+        )
         statement = event.frames[-1].statement
-        yield decide(CODE, CHANGED, event.script, event.node, message, Move(event.script, statement, first.statement))
+        yield decide(
+            CODE, CHANGED, event.script, event.node, message, Move(event.script, statement, first.statement)
+        )
     if startup.inits:
-        init = startup.inits[0]
-        for built in startup.builds:
-            if built.order < init.order:
-                message = f"{built.what} is built before init() at {init.script.where(init.node)}; call init() first"
-                yield decide(CODE, REFUSED, built.script, built.node, message)
-                return
+        yield from _around_init(context)
+
+
+def _around_init(context: Context) -> Iterator[Decision]:
+    """The user's own init comes behind the choice of the device and before anything is built."""
+    startup = context.startup
+    init = startup.inits[0]
+    where = init.script.where(init.node)
+    built = next((event for event in startup.builds if event.order < init.order), None)
+    if built is not None:
+        message = f"{built.what} is built before init() at {where}; call init() first"
+        yield decide(CODE, REFUSED, built.script, built.node, message)
+    choices = [event for event in startup.contexts if startup.program_device(event)]
+    if choices and all(event.order > init.order for event in choices):
+        status = REFUSED if context.incomplete else NOTED
+        message = f"the device is chosen below init() at {where}, which uses it; choose it first"
+        yield decide(CODE, status, choices[0].script, choices[0].node, message)

@@ -1,14 +1,14 @@
-'''There is one place for the start-up, on the way to every training.
+"""There is one place for the start-up, on the way to every training.
 
-Rank and size must be known to all trainings of a program. Where the context is set in a loop, or in several branches
-that each train, no single place exists; the program is refused until the context is set once.
+Rank and size must be known to all trainings of a program. Where the context is set in a loop, or in several
+branches that each train, no single place exists; the program is refused until the context is set once.
 
 Before (refused)::
 
     for target in targets:
         ms.set_context(device_target=target)
         train()
-'''
+"""
 
 from __future__ import annotations
 

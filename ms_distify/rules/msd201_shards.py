@@ -21,11 +21,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..mindspore import catalog
-from ..model import AddKeywords, Decision
-from ..plan.shards import CannotReach
-from ..reading.roles import Site
-from ..reading.script import Script
-from . import CHANGED, KEPT, REFUSED, Context, decide, rule
+from ..model import Decision
+from ..plan.shards import CannotReach, Supply, give
+from ..reading.keywords import star_keywords
+from ..reading.roles import Site, Use
+from ..reading.tree import walk
+from . import CHANGED, KEPT, NOTED, REFUSED, Context, constructor_argument, decide, rule
 from .msd202_sampler import keeps_out as sampler_keeps_out
 from .msd203_source import keeps_out as source_keeps_out
 
@@ -45,44 +46,118 @@ def _site(context: Context, site: Site) -> Iterator[Decision]:
     if role == "eval":
         yield decide(CODE, KEPT, script, call, f"{site.name} evaluates ({how}): stays whole")
     elif role == "read":
-        yield decide(CODE, KEPT, script, call, f"{site.name} is only looked at ({how}): stays whole")
+        yield decide(CODE, KEPT, script, call, f"{site.name} is read ({how}, which updates no weights): stays whole")
     elif role == "none":
         yield decide(CODE, KEPT, script, call, f"{site.name} reaches no training and no evaluation: left as it is")
-    elif context.sharded(site):
+    else:
+        yield from _training(context, site, how)
+
+
+def _training(context: Context, site: Site, how: str) -> Iterator[Decision]:
+    script, call = site.script, site.call
+    sharding = context.sharding(site)
+    both = [] if how.startswith("says") else _evaluated_too(context, site)
+    if both and _built_again(site):
+        message = (
+            f"{site.name} is built in a loop for training ({how}) and for {both[0].how} both; "
+            "build the dataset that trains by a call of its own"
+        )
+        yield decide(CODE, REFUSED, script, call, message)
+        return
+    for use in both:
+        message = f"{use.how} reads what trains: each rank sees its own shard of it there"
+        yield decide(CODE, NOTED, use.script, use.node, message)
+    if sharding.done:
         yield decide(CODE, KEPT, script, call, f"{site.name} trains ({how}) and is sharded already")
+    elif sharding.trouble:
+        yield decide(CODE, REFUSED, script, call, f"{site.name} trains ({how}), but {sharding.trouble}")
     elif not sampler_keeps_out(context, site) and not source_keeps_out(context, site):
         yield _shard(context, site, how)
 
 
+def _evaluated_too(context: Context, site: Site) -> list[Use]:
+    """Return the evaluations that read what a constructor builds by the very calls that build training data."""
+    trains = {tuple(edge.call for edge in use.calls) for use in site.uses_as("train")}
+    sinks = {sink.node for sink in context.program.roles.sinks if sink.role == "train"}
+    return [
+        use
+        for use in site.uses
+        if (use.role == "eval" or (use.role == "read" and _reads(use.node, sinks)))
+        and tuple(edge.call for edge in use.calls) in trains
+    ]
+
+
+def _reads(node: cst.CSTNode, sinks: set[cst.CSTNode]) -> bool:
+    """Whether a consumer is a loop that uses the rows itself, and hands them to no training."""
+    return isinstance(node, cst.For) and not any(part in sinks or isinstance(part, cst.Yield) for part in walk(node))
+
+
+def _built_again(site: Site) -> bool:
+    """Whether one place builds several datasets into a container, so that they cannot be told apart."""
+    ways = [use.calls for use in site.uses_as("train")]
+    places = {(site.script, site.call), *((edge.script, edge.call) for edges in ways for edge in edges)}
+    for script, call in places:
+        for parent in script.tree.ancestors(call):
+            if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
+                break
+            if isinstance(parent, cst.BaseComp):
+                return True
+            if isinstance(parent, cst.For) and any(_puts(part) for part in walk(parent.body)):
+                return True
+    return False
+
+
+def _puts(node: cst.CSTNode) -> bool:
+    if isinstance(node, cst.AssignTarget):
+        return isinstance(node.target, cst.Subscript)
+    return (
+        isinstance(node, cst.Call)
+        and isinstance(node.func, cst.Attribute)
+        and node.func.attr.value in ("append", "insert", "setdefault", "update")
+    )
+
+
 def _shard(context: Context, site: Site, how: str) -> Decision:
     script, call = site.script, site.call
-    if any(arg.star == "**" for arg in call.args) and not _free_of_keys(context, script, call):
+    stars = star_keywords(context.program.flow, script, call)
+    if stars is None or stars.keys() & {"num_shards", "shard_id", "sampler", "shard_equal_rows"}:
         message = f"** arguments of {site.name} may carry num_shards or a sampler; write them out"
+        return decide("MSD603", REFUSED, script, call, message)
+    if any(arg.star == "*" for arg in call.args):
+        message = f"* arguments of {site.name} may fill num_shards or sampler by position; write them out"
         return decide("MSD603", REFUSED, script, call, message)
     if context.startup.place is None and not context.startup.inits:
         message = f"{site.name} trains ({how}), but there is no place for the start-up that would tell its rank"
         return decide(CODE, REFUSED, script, call, message)
+    now = (constructor_argument(site, "num_shards"), constructor_argument(site, "shard_id"))
     try:
-        supply = context.shards.supply(site)
+        supply = context.shards.supply(site, now)
+        edits = give(script, call, *_wanted(context, site, supply, now))
     except CannotReach as reason:
         return decide("MSD211", REFUSED, script, call, f"{site.name} trains ({how}), but {reason}")
-    keywords = [("num_shards", supply.size), ("shard_id", supply.rank)]
-    known = catalog.dataset(site.name)
-    extra = ""
-    if known is not None and known.equal_rows:
-        keywords.append(("shard_equal_rows", "True"))
-        extra = ", shard_equal_rows"
-    already = {arg.keyword.value for arg in call.args if arg.keyword is not None}
-    added = tuple((name, value) for name, value in keywords if name not in already)
+    extra = ", shard_equal_rows" if _equal_rows(site) else ""
     through = f", passed on through {', '.join(dict.fromkeys(supply.through))}" if supply.through else ""
-    message = f"{site.name} trains ({how}): num_shards, shard_id{extra}{through}"
-    return decide(CODE, CHANGED, script, call, message, AddKeywords(script, call, added), *supply.edits)
+    whole = next((use.how for use in site.uses if use.role != "train"), "")
+    rest = f"; whole for {whole}" if whole and through else ""
+    message = f"{site.name} trains ({how}): num_shards, shard_id{extra}{through}{rest}"
+    return decide(CODE, CHANGED, script, call, message, *edits, *supply.edits)
 
 
-def _free_of_keys(context: Context, script: Script, call: cst.Call) -> bool:
-    for arg in call.args:
-        if arg.star == "**":
-            keys = context.program.dictionary_keys(script, arg.value)
-            if keys is None or keys & {"num_shards", "shard_id", "sampler", "shard_equal_rows"}:
-                return False
-    return True
+def _wanted(
+    context: Context,
+    site: Site,
+    supply: Supply,
+    now: tuple[cst.BaseExpression | None, cst.BaseExpression | None],
+) -> list[tuple[str, cst.BaseExpression | None, str]]:
+    """Return what the constructor shall pass: (parameter, what it passes now, the new text)."""
+    wanted = [("num_shards", now[0], supply.size), ("shard_id", now[1], supply.rank)]
+    if _equal_rows(site):
+        equal = constructor_argument(site, "shard_equal_rows")
+        if equal is None or context.program.flow.constant(site.script, equal) is False:
+            wanted.append(("shard_equal_rows", equal, "True"))
+    return wanted
+
+
+def _equal_rows(site: Site) -> bool:
+    known = catalog.dataset(site.name)
+    return known is not None and known.equal_rows

@@ -18,10 +18,11 @@ from ..mindspore import names
 from ..model import Decision
 from ..reading.bindings import literal
 from ..reading.roles import Site
+from ..reading.script import Script
 from . import REFUSED, Context, constructor_argument, decide, rule
 
 CODE = "MSD202"
-WAY_OUT = "use num_shards-free sampling: a DistributedSampler with this sampler as its child"
+WAY_OUT = "make it the child of a DistributedSampler, which shards what it yields"
 
 
 @rule(CODE, "samplers of training data")
@@ -30,23 +31,36 @@ def check(context: Context) -> Iterator[Decision]:
     for site in context.program.roles.sites:
         if context.role(site)[0] != "train" or context.sharded(site):
             continue
-        value = sampler_of(site)
+        value = sampler_of(context, site)
         if value is not None:
-            where = f"line {site.script.line(value)}"
-            message = f"{site.name} has a sampler ({where}), which cannot stand beside num_shards; {WAY_OUT}"
+            what = _made(context, site, value)
+            message = f"{site.name} has a sampler{what}, which cannot stand beside num_shards; {WAY_OUT}"
             yield decide(CODE, REFUSED, site.script, value, message)
-        for use in used_samplers(context, site):
+        for script, use in used_samplers(context, site):
             message = f"use_sampler changes a dataset that trains and would be sharded; {WAY_OUT}"
-            yield decide(CODE, REFUSED, site.script, use, message)
+            yield decide(CODE, REFUSED, script, use, message)
 
 
-def sampler_of(site: Site) -> cst.BaseExpression | None:
+def _made(context: Context, site: Site, value: cst.BaseExpression) -> str:
+    """Say which sampler it is and where it is made, if that is seen."""
+    for origin in context.program.flow.origins(site.script, value):
+        if origin.kind in ("call", "instance"):
+            name = origin.qualified.rpartition(".")[2] or getattr(getattr(origin.node, "name", None), "value", "")
+            return f" ({name}, {origin.script.where(origin.node)})"
+    return ""
+
+
+def sampler_of(context: Context, site: Site) -> cst.BaseExpression | None:
     """Return the sampler a constructor passes, None if it passes none (or None)."""
     value = constructor_argument(site, "sampler")
-    return None if value is None or literal(value) is None else value
+    if value is None or literal(value) is None:
+        return None
+    flow = context.program.flow
+    contexts = [use.calls for use in site.uses_as("train")] or [()]
+    return None if all(flow.constant(site.script, value, calls) is None for calls in contexts) else value
 
 
-def used_samplers(context: Context, site: Site) -> list[cst.Call]:
+def used_samplers(context: Context, site: Site) -> list[tuple[Script, cst.Call]]:
     """Return the ``use_sampler`` calls on what a constructor built, except those that shard."""
     found = []
     flow = context.program.flow
@@ -58,10 +72,10 @@ def used_samplers(context: Context, site: Site) -> list[cst.Call]:
             if any(origin.node is site.call for origin in flow.origins(script, func.value)):
                 samplers = flow.origins(script, call.args[0].value)
                 if not any(origin.qualified == names.DISTRIBUTED_SAMPLER for origin in samplers):
-                    found.append(call)
+                    found.append((script, call))
     return found
 
 
 def keeps_out(context: Context, site: Site) -> bool:
     """Whether this rule refuses a dataset, so that nothing is added to it."""
-    return sampler_of(site) is not None or bool(used_samplers(context, site))
+    return sampler_of(context, site) is not None or bool(used_samplers(context, site))

@@ -62,21 +62,17 @@ def _trouble(context: Context, site: Site) -> str:
     for origin in _sources(context, site):
         if origin.kind == "function":
             name = getattr(getattr(origin.node, "name", None), "value", "a lambda")
-            return f"the generator {name} ({origin.script.where(origin.node)})"
-        if isinstance(origin.node, (cst.GeneratorExp,)):
+            return f"the function {name} ({origin.script.where(origin.node)})"
+        if origin.kind == "generator":
+            name = getattr(getattr(origin.node, "name", None), "value", "a lambda")
+            return f"what the generator {name} ({origin.script.where(origin.node)}) gives"
+        if isinstance(origin.node, cst.GeneratorExp):
             return "a generator expression"
-        if origin.kind == "unknown" and _is_generator_call(context, origin):
-            return "a generator"
         if origin.kind == "instance" and isinstance(origin.node, cst.ClassDef):
             if flow.method(origin.script, origin.node, "__getitem__") is None:
                 if not flow.library_bases(origin.script, origin.node) - {"object"}:
                     return f"of class {origin.node.name.value}, without __getitem__ ({origin.script.where(origin.node)})"
     return ""
-
-
-def _is_generator_call(context: Context, origin: Origin) -> bool:
-    del context
-    return "returns nothing" in origin.reason or isinstance(origin.node, cst.Yield)
 
 
 def _unknown(context: Context, site: Site) -> bool:

@@ -59,14 +59,13 @@ def _step(context: Context, script: Script, node: cst.CSTNode) -> Iterator[Decis
 
 def method_name(node: cst.CSTNode) -> str:
     """Return the name of a step on a dataset's way: a method, ``zip`` for ds.zip, ``concat`` for ``+``."""
-    if isinstance(node, cst.BinaryOperation):
+    if isinstance(node, (cst.BinaryOperation, cst.AugAssign)):
         return "concat"
-    if isinstance(node, cst.Call):
-        if isinstance(node.func, cst.Attribute):
-            return node.func.attr.value
-        if isinstance(node.func, cst.Name):
-            return "zip" if node.func.value in ("zip", "ZipDataset") else node.func.value
-    return ""
+    func = node.func if isinstance(node, cst.Call) else None
+    if isinstance(func, cst.Attribute):
+        return "zip" if func.attr.value == "ZipDataset" else func.attr.value
+    # The only functions that a walk records are ds.zip and ZipDataset, whatever they are imported as.
+    return "zip" if func is not None else ""
 
 
 def _unshuffled(context: Context, node: cst.CSTNode) -> bool:

@@ -1,13 +1,28 @@
-'''Gradients taken by hand need a reducer, which this release does not put in.
+'''Gradients taken by hand are averaged over the ranks, once, before anything looks at them.
 
-``value_and_grad`` and its relatives reduce nothing: ranks drift apart and nothing says so (FACTS 3). ``Model.train``,
-``nn.TrainOneStepCell`` and ``nn.TrainOneStepWithLossScaleCell`` average the gradients by themselves and need nothing.
+``value_and_grad`` and its relatives reduce nothing: ranks drift apart and nothing says so (FACTS 3). A
+``nn.DistributedGradReducer`` on the weights whose gradients are taken is built once, after init, and the gradients pass
+through it where they come into being: before clipping, a finite check or a projection, once for each contribution that
+is accumulated. On one card ``nn.Identity`` stands in its place, which changes nothing (FACTS 5). ``Model.train``,
+``nn.TrainOneStepCell`` and ``nn.TrainOneStepWithLossScaleCell`` average by themselves and get no reducer.
 
-Before (refused)::
+Before::
 
+    optimizer = nn.SGD(net.trainable_params(), 0.1)
     grad_fn = ms.value_and_grad(forward, None, optimizer.parameters)
-    loss, grads = grad_fn(x, y)
-    optimizer(grads)
+    for x, y in train.create_tuple_iterator():
+        loss, grads = grad_fn(x, y)
+        optimizer(grads)
+
+After::
+
+    optimizer = nn.SGD(net.trainable_params(), 0.1)
+    grad_reducer = nn.DistributedGradReducer(optimizer.parameters) if rank_size is not None else nn.Identity()
+    grad_fn = ms.value_and_grad(forward, None, optimizer.parameters)
+    for x, y in train.create_tuple_iterator():
+        loss, grads = grad_fn(x, y)
+        grads = grad_reducer(grads)
+        optimizer(grads)
 '''
 
 from __future__ import annotations
@@ -18,29 +33,66 @@ import libcst as cst
 
 from ..mindspore import names
 from ..model import Decision
-from . import KEPT, REFUSED, Context, decide, rule
+from ..plan.reducers import CannotReduce
+from ..reading.gradients import Application, Root, Take
+from . import CHANGED, KEPT, REFUSED, Context, decide, rule
 
 CODE = "MSD301"
-WAY_OUT = "use Model.train or nn.TrainOneStepCell, which average gradients themselves, or add nn.DistributedGradReducer by hand"
 
 
-@rule(CODE, "gradients taken by hand")
+@rule(CODE, "gradients taken by hand are averaged")
 def check(context: Context) -> Iterator[Decision]:
-    """Refuse hand-written gradients; name the steps that reduce by themselves."""
+    """Put a reducer behind every take that an optimizer applies; name the steps that average by themselves."""
     program = context.program
-    taken = False
-    for script, call, name in program.gradients():
-        taken = True
-        short = name.rpartition(".")[2]
-        yield decide(CODE, REFUSED, script, call, f"{short} takes gradients that nothing averages over the ranks; {WAY_OUT}")
+    fed: set[cst.CSTNode] = set()
+    for application in program.gradients.applications:
+        yield from _application(context, application, fed)
+    for take in program.gradients.takes.values():
+        if take.call not in fed:
+            message = "these gradients are only read, no optimizer applies them: no reducer"
+            yield decide(CODE, KEPT, take.script, take.call, message)
     for script, call in program.steps:
         for origin in program.flow.called(script, call):
             if origin.kind == "call" and names.is_train_cell(origin.qualified):
                 cell = origin.qualified.rpartition(".")[2]
                 yield decide(CODE, KEPT, script, call, f"{cell} averages its gradients itself in data parallel")
-            elif not taken and (names.is_optimizer(origin.qualified.removesuffix("().step"))):
-                message = f"the gradient given to this optimizer cannot be followed; {WAY_OUT}"
-                yield decide(CODE, REFUSED, script, call, message)
     for sink in program.roles.sinks:
-        if sink.role == "train" and sink.sure and isinstance(sink.node, cst.Call) and sink.what != "next()":
+        if sink.role == "train" and sink.sure and isinstance(sink.node, cst.Call) and "." in sink.what:
             yield decide(CODE, KEPT, sink.script, sink.node, f"{sink.what} averages its gradients itself in data parallel")
+
+
+def _application(context: Context, application: Application, fed: set[cst.CSTNode]) -> Iterator[Decision]:
+    script, call = application.script, application.call
+    by_take: dict[cst.CSTNode, list[Root]] = {}
+    for root in application.roots:
+        by_take.setdefault(root.take.call, []).append(root)
+    if not by_take:
+        where = ""
+        if application.lost:
+            lost = application.lost[0]
+            where = f" beyond {lost.script.where(lost.node)} ({lost.reason or lost.qualified or 'not a gradient call'})"
+        message = f"the gradient given to this optimizer cannot be followed{where}; take it with value_and_grad in this program"
+        yield decide("MSD302", REFUSED, script, call, message)
+    for roots in by_take.values():
+        take = roots[0].take
+        most = max(len(root.reducers) for root in roots)
+        if take.call in fed:
+            continue
+        fed.add(take.call)
+        if most > 1:
+            message = "these gradients pass through two reducers; take one out"
+            yield decide("MSD302", REFUSED, take.script, take.call, message)
+        elif most == 1:
+            yield decide("MSD304", KEPT, take.script, take.call, "these gradients pass through a reducer already")
+        else:
+            yield _reduce(context, take, application)
+
+
+def _reduce(context: Context, take: Take, application: Application) -> Decision:
+    try:
+        name, edits = context.reducers.reduce(take, application)
+    except CannotReduce as reason:
+        return decide("MSD302", REFUSED, take.script, take.call, f"gradients that nothing averages: {reason}")
+    where = application.script.where(application.call)
+    message = f"gradients applied at {where}: averaged by {name} before anything reads them"
+    return decide(CODE, CHANGED, take.script, take.call, message, *edits)

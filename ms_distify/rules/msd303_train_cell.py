@@ -1,13 +1,25 @@
-'''Train cells of the program's own need a look at their gradients.
+'''Train cells of the program's own average their gradients too.
 
-A subclass of ``nn.TrainOneStepCell`` whose ``construct`` skips ``self.grad_reducer`` trains every rank alone, without an
-error (FACTS 3). A class that writes its own ``construct`` is refused for now.
+A subclass of ``nn.TrainOneStepCell`` whose ``construct`` skips the inherited ``self.grad_reducer`` trains every rank alone,
+without an error (FACTS 3); its gradients are passed through it (MSD301). A ``construct`` that neither takes gradients in
+sight nor calls the one it inherits is refused, and so is an optimizer of the program's own, which may not be linear in
+its gradients.
 
-Before (refused)::
+Before::
 
     class Step(nn.TrainOneStepCell):
         def construct(self, x, y):
-            ...
+            loss = self.network(x, y)
+            grads = self.grad(self.network, self.weights)(x, y, self.sens)
+            return ops.depend(loss, self.optimizer(grads))
+
+After::
+
+    class Step(nn.TrainOneStepCell):
+        def construct(self, x, y):
+            loss = self.network(x, y)
+            grads = self.grad_reducer(self.grad(self.network, self.weights)(x, y, self.sens))
+            return ops.depend(loss, self.optimizer(grads))
 '''
 
 from __future__ import annotations
@@ -18,14 +30,17 @@ import libcst as cst
 
 from ..mindspore import names
 from ..model import Decision
-from . import REFUSED, Context, decide, rule
+from ..reading.bindings import dotted
+from ..reading.script import Script
+from ..reading.tree import walk
+from . import KEPT, REFUSED, Context, decide, rule
 
 CODE = "MSD303"
 
 
 @rule(CODE, "train cells of the program's own")
 def check(context: Context) -> Iterator[Decision]:
-    """Refuse own train cells and optimizers that are built in the program."""
+    """Look at own train cells and optimizers that are built in the program."""
     flow = context.program.flow
     seen: set[cst.CSTNode] = set()
     for script in context.program.scripts:
@@ -36,9 +51,29 @@ def check(context: Context) -> Iterator[Decision]:
                     continue
                 seen.add(cls)
                 bases = flow.library_bases(origin.script, cls)
-                if any(names.is_train_cell(base) for base in bases) and flow.method(origin.script, cls, "construct"):
-                    message = f"{cls.name.value} writes a training step of its own, which may skip the gradient reducer"
-                    yield decide(CODE, REFUSED, origin.script, cls, message + "; use nn.TrainOneStepCell as it is")
+                if any(names.is_train_cell(base) for base in bases):
+                    yield from _cell(context, origin.script, cls)
                 elif any(names.is_optimizer(base) for base in bases):
-                    message = f"{cls.name.value} is an optimizer of the program's own; whether it may be averaged cannot be told"
+                    message = f"{cls.name.value} is an optimizer of the program's own; whether its gradients may be averaged cannot be told"
                     yield decide(CODE, REFUSED, origin.script, cls, message + "; use one of MindSpore's optimizers")
+
+
+def _cell(context: Context, script: Script, cls: cst.ClassDef) -> Iterator[Decision]:
+    found = context.program.flow.method(script, cls, "construct")
+    if found is None:
+        yield decide(CODE, KEPT, script, cls, f"{cls.name.value} keeps the construct that averages by itself")
+        return
+    home, construct = found
+    inside = set(walk(construct))
+    if any(application.call in inside for application in context.program.gradients.applications):
+        return
+    if any(isinstance(part, cst.Attribute) and _is_super(part) for part in inside):
+        yield decide(CODE, KEPT, script, cls, f"{cls.name.value} calls the construct that averages by itself")
+        return
+    message = f"the construct of {cls.name.value} applies gradients in a way that cannot be followed"
+    yield decide(CODE, REFUSED, home, construct, message + "; call self.optimizer(grads) in it")
+
+
+def _is_super(part: cst.Attribute) -> bool:
+    """Whether this is ``super().construct``."""
+    return part.attr.value == "construct" and isinstance(part.value, cst.Call) and dotted(part.value.func) == "super"

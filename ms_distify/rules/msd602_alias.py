@@ -17,7 +17,7 @@ import libcst as cst
 
 from ..mindspore import names
 from ..model import Decision
-from ..reading.bindings import dotted
+from ..reading.flow import OF_NOTHING, Origin
 from . import REFUSED, Context, decide, rule
 
 CODE = "MSD602"
@@ -29,13 +29,25 @@ def check(context: Context) -> Iterator[Decision]:
     flow = context.program.flow
     for script in context.program.scripts:
         for call in script.bindings.calls:
-            found = flow.called(script, call)
-            classes = {name for origin in found if (name := names.dataset_class(origin.qualified)) and origin.kind == "external"}
+            found = [origin for origin in flow.called(script, call) if not _is_none(origin)]
+            classes = {name for o in found if o.kind == "external" and (name := names.dataset_class(o.qualified))}
             if classes and len({(o.kind, o.qualified, id(o.node) if o.kind != "external" else 0) for o in found}) > 1:
                 message = f"this may build {' or '.join(sorted(classes))} or something else; name the class in the call"
                 yield decide(CODE, REFUSED, script, call, message)
-            elif isinstance(call.func, cst.Call) and dotted(call.func.func) == "getattr" and call.func.args:
-                for origin in flow.origins(script, call.func.args[0].value):
-                    if origin.qualified == "mindspore.dataset":
-                        message = "getattr() chooses the dataset class at run time; name the class in the call"
-                        yield decide(CODE, REFUSED, script, call, message)
+            elif any(_chosen_at_run_time(context, origin) for origin in found):
+                message = "getattr() chooses the dataset class at run time; name the class in the call"
+                yield decide(CODE, REFUSED, script, call, message)
+
+
+def _is_none(origin: Origin) -> bool:
+    """``except ImportError: ds = None``: no other thing that could be called."""
+    return origin.kind == "literal" or origin.reason.endswith(OF_NOTHING)
+
+
+def _chosen_at_run_time(context: Context, origin: Origin) -> bool:
+    """Whether something is taken out of mindspore.dataset by a name that is not known."""
+    call = origin.node
+    if origin.kind != "call" or origin.qualified != "getattr" or not isinstance(call, cst.Call) or not call.args:
+        return False
+    modules = context.program.flow.origins(origin.script, call.args[0].value, origin.calls)
+    return any(module.qualified == "mindspore.dataset" for module in modules)

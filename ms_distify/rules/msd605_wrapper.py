@@ -26,5 +26,8 @@ def check(context: Context) -> Iterator[Decision]:
     for sink, origin in context.program.roles.lost:
         root = origin.qualified.partition(".")[0]
         if sink.role == "train" and root in names.WRAPPERS:
-            message = f"{sink.what} reads from {origin.qualified}, which has shard parameters of its own; pass them there"
+            message = (
+                f"{sink.what} trains through {origin.qualified}, which distributes by itself or has shard parameters "
+                "of its own; use those"
+            )
             yield decide(CODE, REFUSED, origin.script, origin.node, message)

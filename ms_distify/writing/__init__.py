@@ -1,1 +1,1 @@
-"""Edits to source, in one pass: text is put into the user's text, so everything outside the edits stays as it is."""
+"""Edits to source, in one pass: text is put into the user's text, and all else stays as it is."""

@@ -63,14 +63,14 @@ def _place(script: Script, lines: list[str], limit: int, *, first: bool) -> Spli
     if plain:
         ours = [s for s in plain if _mentions_mindspore(s)] or plain
         end = source.line_end(tree.span(ours[-1])[1] - 1)
-        return Splice(end, end, text, order=0)
+        return Splice(end, end, text, order=-3)
     after = future[-1] if future else _docstring(tree.module)
     if after is not None:
         end = source.line_end(max(tree.start(after), tree.span(after)[1] - 1))
-        return Splice(end, end, text, order=-3 if first else -2)
+        return Splice(end, end, text, order=-3)
     body = tree.module.body
     start = source.line_start(tree.start(body[0])) if body else 0
-    return Splice(start, start, text, order=-3 if first else -2)
+    return Splice(start, start, text, order=-3)
 
 
 def _is_import(statement: cst.CSTNode) -> bool:
@@ -100,6 +100,8 @@ def _mentions_mindspore(statement: cst.CSTNode) -> bool:
 def _docstring(module: cst.Module) -> cst.CSTNode | None:
     if module.body and isinstance(module.body[0], cst.SimpleStatementLine):
         first = module.body[0].body[0]
-        if isinstance(first, cst.Expr) and isinstance(first.value, (cst.SimpleString, cst.ConcatenatedString)):
+        if isinstance(first, cst.Expr) and isinstance(
+            first.value, (cst.SimpleString, cst.ConcatenatedString)
+        ):
             return module.body[0]
     return None

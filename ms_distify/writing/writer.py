@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from ..model import AddKeywords, AddParameters, Edit, Guard, Insert, Move, Replace
+from ..model import AddKeywords, AddParameters, Edit, Guard, Insert, Move, Replace, Wrap
 from ..reading.script import Script
 from ..reading.source import LINE_END
 from .imports import import_splices
@@ -40,6 +40,9 @@ class _File:
         for edit in dict.fromkeys(e for e in self.edits if isinstance(e, Replace)):
             start, end = self.script.tree.span(edit.node)
             splices.append(Splice(start, end, edit.text))
+        for wrap in dict.fromkeys(e for e in self.edits if isinstance(e, Wrap)):
+            start, end = self.script.tree.span(wrap.node)
+            splices += [Splice(start, start, wrap.before), Splice(end, end, wrap.behind)]
         for edit in self._unique_guards():
             splices += self._guard(edit)
         needs = list(dict.fromkeys(need for edit in self.edits for need in edit.needs))
@@ -113,22 +116,24 @@ class _File:
             lines += [inner + line if line else line for line in insert.lines]
         text = "".join(line + source.newline for line in lines)
         if where == "before":
-            return Splice(self._above(start), self._above(start), text, order=-1)
+            return Splice(self._above(statement), self._above(statement), text, order=-1)
         at = source.line_end(max(start, end - 1))
         if at and not LINE_END.search(source.text[at - 1 : at]):
-            text = source.newline + text[: -len(source.newline)]  # no line end at the end of the file: keep it so
+            text = (
+                source.newline + text[: -len(source.newline)]
+            )  # no line end at the end of the file: keep it so
         return Splice(at, at, text, order=1)
 
-    def _above(self, start: int) -> int:
-        """Return the offset of the line of ``start``, or of the comment lines right above it."""
+    def _above(self, statement: cst.CSTNode) -> int:
+        """Return the offset of the statement's line, or of the comment lines right above it."""
         source = self.script.source
+        start = self.script.tree.start(statement)
         line = source.line(start)
-        while line > 1 and re.match(r"[ \t]*#", source.line_text(line - 1)) and line > 3:
+        for above in reversed(getattr(statement, "leading_lines", ())):  # not by text: it may be within a string
+            if above.comment is None or line <= 3:  # shebang and encoding stay where they are
+                break
             line -= 1
-        offset = source.line_start(start)
-        for _ in range(source.line(start) - line):
-            offset = source.line_start(offset - 1)
-        return offset
+        return source.starts[line - 1]
 
     def _unique_guards(self) -> list[Guard]:
         return list({edit.statement: edit for edit in self.edits if isinstance(edit, Guard)}.values())
@@ -140,9 +145,9 @@ class _File:
         indent, unit = source.indent(start), tree.module.default_indent
         text = source.text[start:end]
         if LINE_END.search(text) and re.search(r"'''|\"\"\"|\\\r?\n", text):
-            return [Splice(start, start, f"if {edit.condition}: ")]
+            return [Splice(start, start, f"if {edit.condition}: ", order=2)]
         head = f"if {edit.condition}:{source.newline}{indent}{unit}"
-        splices = [Splice(start, start, head)]
+        splices = [Splice(start, start, head, order=2)]
         for match in LINE_END.finditer(source.text, start, end):
             following = source.text[match.end() : source.line_end(match.end())]
             if following.strip():
@@ -153,10 +158,14 @@ class _File:
         source, tree = self.script.source, self.script.tree
         begin, end = tree.span(edit.statement)
         begin, end = source.line_start(begin), source.line_end(max(begin, end - 1))
-        inside = [s for s in splices if begin <= s.start and s.end <= end and not (s.start == end and s.order == 1)]
+        inside = [
+            s for s in splices if begin <= s.start and s.end <= end and not (s.start == end and s.order == 1)
+        ]
         rest = [s for s in splices if s not in inside]
-        moved = apply(source.text[begin:end], [Splice(s.start - begin, s.end - begin, s.text, s.order) for s in inside])
+        moved = apply(
+            source.text[begin:end], [Splice(s.start - begin, s.end - begin, s.text, s.order) for s in inside]
+        )
         if not LINE_END.search(moved[-1:]):
             moved += source.newline
-        target = self._above(tree.span(edit.before)[0])
+        target = self._above(edit.before)
         return [*rest, Splice(begin, end, ""), Splice(target, target, moved, order=-2)]

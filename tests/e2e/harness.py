@@ -21,8 +21,8 @@ class Process:
     """What one process of a run recorded.
 
     Attributes:
-        initial: parameters when the optimizer was built, by name.
-        final: parameters when the process ended, by name.
+        initial: parameters when their optimizer was built, by number.
+        final: parameters when the process ended, by number.
         reads: for each dataset iterator in the order of first use, its batches' first column, in order.
     """
 
@@ -37,6 +37,8 @@ def environment(record: Path | None) -> dict[str, str]:
     env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env.get('PATH', '')}"
     env["GLOG_v"] = "3"
     env["OMP_NUM_THREADS"] = "1"
+    # With AVX-512, MindSpore's convolutions end up in a reference kernel that takes ten times as long.
+    env.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
     if record is not None:
         record.mkdir(parents=True, exist_ok=True)
         env["RECORD_TO"] = str(record)
@@ -101,7 +103,7 @@ def recorded(folder: Path, name: str) -> Process:
 
 
 def largest_difference(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> float:
-    """Return the largest difference between two sets of parameters of the same names."""
+    """Return the largest difference between two recordings of the same parameters."""
     assert first.keys() == second.keys()
     assert first
     return max(float(np.max(np.abs(first[name] - second[name]))) for name in first)

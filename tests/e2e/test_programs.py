@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -15,9 +16,11 @@ from harness import Process, convert, largest_difference, one_card, ranks, recor
 
 PROGRAMS = Path(__file__).parent / "programs"
 ROWS, BATCH, EPOCHS = 64, 8, 3
+BY_HAND = ["functional", "jitted", "own_cells", "two_optimizers"]
+STYLES = ["model_train", "train_cell", "pynative", *BY_HAND]
 
 
-@pytest.fixture(scope="module", params=["model_train", "train_cell", "pynative"])
+@pytest.fixture(scope="module", params=STYLES)
 def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, device: str) -> dict[str, Process]:
     """One card before and after the conversion at twice the batch, and two ranks."""
     folder = tmp_path_factory.mktemp(request.param)
@@ -69,10 +72,30 @@ def test_each_row_is_read_by_one_rank_once_an_epoch(runs: dict[str, Process]) ->
 
 
 def test_evaluation_data_is_whole_on_every_rank(runs: dict[str, Process]) -> None:
-    for process in runs.values():
-        evaluated = [batch for reads in process.reads for batch in reads if len(batch) == 5]
-        if evaluated:
-            assert sum(len(batch) for batch in evaluated) == 25
+    evaluations = [
+        [len(batch) for batch in batches]
+        for process in runs.values()
+        for batches in process.reads
+        if len(batches[0]) == 5
+    ]
+    assert all(sizes == [5] * 5 for sizes in evaluations)
+
+
+@pytest.mark.parametrize("program", BY_HAND)
+def test_without_the_reducers_ranks_drift_apart(program: str, tmp_path: Path, device: str) -> None:
+    """What the reducers are for; and the proof that the comparison above can fail."""
+    source = Path(shutil.copy(PROGRAMS / f"{program}.py", tmp_path / "train.py"))
+    output = tmp_path / "train_dist.py"
+    convert(source, output)
+    text = output.read_text()
+    broken = re.sub(r"nn\.DistributedGradReducer\(.*\) if .* else nn\.Identity\(\)", "nn.Identity()", text)
+    broken = broken.replace("self.grad_reducer(self.grad(", "(self.grad(")
+    assert broken != text
+    output.write_text(broken)
+    ranks(tmp_path / "run_distribute.sh", 2, "--device", device, "--batch", str(BATCH), record=tmp_path / "ranks")
+    first, second = (recorded(tmp_path / "ranks", rank) for rank in ("0", "1"))
+    assert largest_difference(first.initial, second.initial) == 0
+    assert largest_difference(first.final, second.final) > 1e-4
 
 
 def _numbers(reads: list[list[np.ndarray]]) -> list[int]:

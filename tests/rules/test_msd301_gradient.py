@@ -1,14 +1,21 @@
-"""C23 to C30: what averages by itself stays, what is taken by hand is refused by name."""
+"""C23 to C30: what averages by itself stays, what is taken by hand passes through one reducer, first of all."""
 
 import pytest
-from support import HEAD, TRAINING, converted, refused, run
+from support import HEAD, TRAINING, changed_lines, converted, found, refused, run
 
-LOOP = """\
+START = HEAD + """\
+from mindspore import ops
 ms.set_context(mode=0)
-train = ds.NumpySlicesDataset([[1.0]]).batch(1)
+train = ds.NumpySlicesDataset([[1.0]]).batch(1, True)
 net = nn.Dense(1, 1)
 opt = nn.SGD(net.trainable_params(), 0.1)
 """
+BUILT = "grad_reducer = nn.DistributedGradReducer(opt.parameters) if rank_size is not None else nn.Identity()"
+
+
+def reductions(program: str) -> list[str]:
+    """Return the lines with a reducer that come in."""
+    return [line for line in changed_lines(program)[1] if "reducer" in line]
 
 
 @pytest.mark.parametrize(
@@ -39,54 +46,232 @@ def test_cells_that_average_get_no_reducer(program: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "line"),
+    "between",
     [
-        pytest.param(
-            "grad_fn = ms.value_and_grad(lambda x: net(x).sum(), None, opt.parameters)\n"
-            "for x, in train.create_tuple_iterator():\n    loss, grads = grad_fn(x)\n    opt(grads)\n",
-            8,
-            id="C23-value_and_grad",
-        ),
+        pytest.param("", id="C23-nothing"),
+        pytest.param("    grads = ops.clip_by_global_norm(grads, 1.0)\n", id="C26-clip"),
+        pytest.param("    grads = [ops.clip_by_value(g, -1, 1) for g in grads]\n", id="clip-each"),
+        pytest.param("    grads = tuple(g - g.mean() for g in grads)\n", id="projection-in-python"),
+        pytest.param("    if not ms.amp.all_finite(grads):\n        continue\n", id="finite-check-that-skips"),
+        pytest.param("    if ms.amp.all_finite(grads):\n        print(loss)\n", id="finite-check-of-the-gradients"),
+        pytest.param("    grads = scaler.unscale(grads)\n", id="unscale-by-a-library"),
+    ],
+)
+def test_the_reducer_comes_before_everything_else(between: str) -> None:
+    program = START + (
+        "import scalers\nscaler = scalers.make()\n"
+        "grad_fn = ms.value_and_grad(lambda x: net(x).sum(), None, opt.parameters)\n"
+        "for x, in train.create_tuple_iterator():\n    loss, grads = grad_fn(x)\n" + between + "    opt(grads)\n"
+    )
+    assert reductions(program) == [BUILT, "    grads = grad_reducer(grads)"]
+    lines = converted(program).splitlines()
+    assert lines.index(BUILT) == lines.index("opt = nn.SGD(net.trainable_params(), 0.1)") + 1
+    assert lines.index("    grads = grad_reducer(grads)") == lines.index("    loss, grads = grad_fn(x)") + 1
+
+
+@pytest.mark.parametrize(
+    ("step", "lines"),
+    [
         pytest.param(
             "grad_fn = ms.ops.value_and_grad(net, None, opt.parameters)\nacc = None\n"
             "for i, (x,) in enumerate(train.create_tuple_iterator()):\n    loss, g = grad_fn(x)\n"
             "    acc = g if acc is None else [a + b for a, b in zip(acc, g)]\n"
             "    if (i + 1) % 4 == 0:\n        opt(tuple(acc)); acc = None\n",
-            8,
-            id="C25-accumulation",
+            [BUILT, "    g = grad_reducer(g)"],
+            id="C25-accumulation-once-for-each-contribution",
         ),
         pytest.param(
-            "from mindspore import ops\ngrad_fn = ops.value_and_grad(net, None, opt.parameters)\n"
-            "for x, in train.create_tuple_iterator():\n    loss, grads = grad_fn(x)\n"
-            "    grads = ops.clip_by_global_norm(grads, 1.0)\n    opt(grads)\n",
-            9,
-            id="C26-clip",
+            "grad_fn = ops.grad(net, None, opt.parameters)\n"
+            "for x, in train.create_tuple_iterator():\n    opt(grad_fn(x))\n",
+            [BUILT, "    opt(grad_reducer(grad_fn(x)))"],
+            id="ops.grad-inline",
         ),
         pytest.param(
-            "from mindspore import ops\nclass Step(nn.Cell):\n    def __init__(self, net, opt):\n"
-            "        super().__init__()\n        self.net, self.opt = net, opt\n"
-            "        self.grad = ops.GradOperation(get_by_list=True)\n    def construct(self, x):\n"
-            "        g = self.grad(self.net, self.opt.parameters)(x)\n        return self.opt(g)\n"
-            "step = Step(net, opt)\nfor x, in train.create_tuple_iterator():\n    step(x)\n",
-            13,
-            id="C28-own-cell",
+            "grad_fn = ms.value_and_grad(net, None, opt.parameters, has_aux=True)\n"
+            "for x, in train.create_tuple_iterator():\n"
+            "    (loss, _), grads = grad_fn(x)\n    loss = ops.depend(loss, opt(grads))\n",
+            [BUILT, "    grads = grad_reducer(grads)"],
+            id="aux-and-depend",
         ),
         pytest.param(
-            "grad_fn = ms.value_and_grad(net, None, opt.parameters)\nupdates = {'main': opt}\n"
-            "for x, in train.create_tuple_iterator():\n    loss, grads = grad_fn(x)\n    updates['main'](grads)\n",
-            8,
-            id="C30-optimizer-in-a-dict",
+            "grad_fn = ms.value_and_grad(net, None, opt.parameters)\n"
+            "for x, in train.create_tuple_iterator():\n    grads = grad_fn(x)[1]\n    opt(grads)\n",
+            [BUILT, "    grads = grad_reducer(grad_fn(x)[1])"],
+            id="taken-by-index",
         ),
         pytest.param(
-            "from helpers import gradient\nfor x, in train.create_tuple_iterator():\n    opt(gradient(net, x))\n",
-            10,
-            id="gradient-from-elsewhere",
+            "grad_op = ops.GradOperation(get_by_list=True)\n"
+            "for x, in train.create_tuple_iterator():\n    grads = grad_op(net, opt.parameters)(x)\n    opt(grads)\n",
+            [BUILT, "    grads = grad_reducer(grad_op(net, opt.parameters)(x))"],
+            id="GradOperation",
+        ),
+        pytest.param(
+            "forward = nn.ForwardValueAndGrad(net, opt.parameters, get_by_list=True)\n"
+            "for x, in train.create_tuple_iterator():\n    loss, grads = forward(x)\n    opt(grads)\n",
+            [BUILT, "    grads = grad_reducer(grads)"],
+            id="ForwardValueAndGrad",
+        ),
+        pytest.param(
+            "grad_reducer = None\ngrad_fn = ms.value_and_grad(net, None, opt.parameters)\n"
+            "for x, in train.create_tuple_iterator():\n    loss, grads = grad_fn(x)\n    opt(grads)\n",
+            [BUILT.replace("grad_reducer", "grad_reducer_2"), "    grads = grad_reducer_2(grads)"],
+            id="the-name-is-taken",
+        ),
+        pytest.param(
+            "def step(x):\n    loss, grads = grad_fn(x)\n    opt(grads)\n    return loss\n"
+            "grad_fn = ms.value_and_grad(net, None, opt.parameters)\n"
+            "@ms.jit\ndef compiled(x):\n    return step(x)\n"
+            "for x, in train.create_tuple_iterator():\n    compiled(x)\n",
+            [BUILT, "    grads = grad_reducer(grads)"],
+            id="in-functions",
+        ),
+        pytest.param(
+            "from mindspore.experimental import optim\nother = optim.SGD(net.trainable_params(), 0.1)\n"
+            "grad_fn = ms.value_and_grad(net, None, net.trainable_params())\n"
+            "for x, in train.create_tuple_iterator():\n    loss, grads = grad_fn(x)\n    other(grads)\n",
+            [
+                "grad_reducer = nn.DistributedGradReducer(net.trainable_params()) "
+                "if rank_size is not None else nn.Identity()",
+                "    grads = grad_reducer(grads)",
+            ],
+            id="weights-as-the-gradient-says",
         ),
     ],
 )
-def test_gradients_by_hand_are_refused_at_their_line(step: str, line: int) -> None:
-    refused(HEAD + LOOP + step, "MSD301", line)
+def test_forms_of_taking_and_applying(step: str, lines: list[str]) -> None:
+    assert reductions(START + step) == lines
+
+
+def test_two_optimizers_have_a_reducer_each_on_their_own_weights() -> None:
+    program = START + (
+        "other = nn.Dense(1, 1)\nopt2 = nn.Adam(other.trainable_params())\n"
+        "grad1 = ms.value_and_grad(net, None, net.trainable_params())\n"
+        "grad2 = ms.value_and_grad(other, None, other.trainable_params())\n"
+        "for x, in train.create_tuple_iterator():\n    l1, g1 = grad1(x)\n    opt(g1)\n"
+        "    l2, g2 = grad2(x)\n    opt2(g2)\n"
+    )
+    out = converted(program).splitlines()
+    first = next(line for line in out if "DistributedGradReducer(net." in line).split()[0]
+    second = next(line for line in out if "DistributedGradReducer(other." in line).split()[0]
+    assert first != second
+    assert f"    g1 = {first}(g1)" in out
+    assert f"    g2 = {second}(g2)" in out
+
+
+CELL = """\
+class Step(nn.Cell):
+    def __init__(self, net, opt):
+        super().__init__()
+        self.net, self.opt = net, opt
+        self.grad = ops.GradOperation(get_by_list=True)
+    def construct(self, x):
+        g = self.grad(self.net, self.opt.parameters)(x)
+        return self.opt(g)
+step = Step(net, opt)
+for x, in train.create_tuple_iterator():
+    step(x)
+"""
+
+
+def test_c28_an_own_train_cell_builds_in_init_and_reduces_in_construct() -> None:
+    out = converted(START + CELL)
+    init, construct = out[out.index("def __init__") :].split("def construct")[:2]
+    assert "self.grad_reducer = nn.DistributedGradReducer(self.opt.parameters) if " in init
+    assert "DistributedGradReducer" not in construct
+    assert "g = self.grad_reducer(self.grad(self.net, self.opt.parameters)(x))" in construct
+
+
+def test_a_gradient_function_on_self_reduces_beside_it() -> None:
+    program = START + (
+        "class Trainer:\n    def __init__(self, net, opt):\n        self.opt = opt\n"
+        "        self.grad_fn = ms.value_and_grad(net, None, opt.parameters)\n\n"
+        "    def step(self, x):\n        loss, grads = self.grad_fn(x)\n        self.opt(grads)\n\n"
+        "trainer = Trainer(net, opt)\nfor x, in train.create_tuple_iterator():\n    trainer.step(x)\n"
+    )
+    built, used = reductions(program)
+    assert built.startswith("        self.grad_reducer = nn.DistributedGradReducer(opt.parameters) if ")
+    assert used == "        grads = self.grad_reducer(grads)"
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param(
+            "reducer = nn.DistributedGradReducer(opt.parameters)\n"
+            "grad_fn = ms.value_and_grad(net, None, opt.parameters)\n"
+            "for x, in train.create_tuple_iterator():\n    loss, grads = grad_fn(x)\n"
+            "    grads = reducer(grads)\n    opt(grads)\n",
+            id="own-reducer",
+        ),
+        pytest.param(
+            "class Step(nn.TrainOneStepCell):\n    def construct(self, x):\n        loss = self.network(x)\n"
+            "        grads = self.grad(self.network, self.weights)(x, self.sens)\n"
+            "        grads = self.grad_reducer(grads)\n        return ops.depend(loss, self.optimizer(grads))\n"
+            "step = Step(net, opt)\nfor x, in train.create_tuple_iterator():\n    step(x)\n",
+            id="inherited-reducer",
+        ),
+    ],
+)
+def test_gradients_that_are_reduced_get_no_second_reducer(step: str) -> None:
+    assert reductions(START + step) == []
+    assert [status for status, _ in found(run(START + step), "MSD304")] == ["kept"]
+
+
+def test_gradients_that_are_only_read_get_no_reducer() -> None:
+    program = START + (
+        "saliency = ops.grad(net)\nnorms = ms.value_and_grad(net, None, net.trainable_params())\n"
+        "grad_fn = ms.value_and_grad(net, None, opt.parameters)\n"
+        "for x, in train.create_tuple_iterator():\n    print(saliency(x), norms(x)[1])\n"
+        "    loss, grads = grad_fn(x)\n    opt(grads)\n"
+    )
+    assert reductions(program) == [BUILT, "    grads = grad_reducer(grads)"]
+    assert ("kept", 13) in found(run(program), "MSD301")
+
+
+@pytest.mark.parametrize(
+    ("step", "line", "message"),
+    [
+        pytest.param(
+            "import helpers\nfor x, in train.create_tuple_iterator():\n    opt(helpers.gradient(net, x))\n",
+            11,
+            "cannot be followed",
+            id="gradient-from-elsewhere",
+        ),
+        pytest.param(
+            "grad_fn = ms.value_and_grad(net, None, opt.parameters)\nupdates = {'main': opt}\nkey = input()\n"
+            "for x, in train.create_tuple_iterator():\n    loss, grads = grad_fn(x)\n    pick(updates, key)(grads)\n",
+            13,
+            "cannot be followed",
+            id="C30-optimizer-out-of-reach",
+        ),
+        pytest.param(
+            "grad_fn = ms.value_and_grad(net, 0, opt.parameters)\n"
+            "for x, in train.create_tuple_iterator():\n    loss, grads = grad_fn(x)\n    opt(grads[1])\n",
+            11,
+            "grad_position=None",
+            id="with-gradients-of-inputs",
+        ),
+        pytest.param(
+            "grad_fn = ms.value_and_grad(net, None, opt.parameters)\n"
+            "for x, in train.create_tuple_iterator():\n    both = grad_fn(x)\n    loss, grads = both\n    opt(grads)\n",
+            11,
+            "taken apart",
+            id="not-taken-apart",
+        ),
+        pytest.param(
+            "reducer = nn.DistributedGradReducer(opt.parameters)\n"
+            "grad_fn = ms.value_and_grad(net, None, opt.parameters)\n"
+            "for x, in train.create_tuple_iterator():\n    loss, grads = grad_fn(x)\n"
+            "    opt(reducer(reducer(grads)))\n",
+            12,
+            "two reducers",
+            id="reduced-twice",
+        ),
+    ],
+)
+def test_what_cannot_be_followed_is_refused_at_its_line(step: str, line: int, message: str) -> None:
+    refused(START + step, "MSD302", line, message)
 
 
 def test_an_optimizer_without_any_training_is_refused() -> None:
-    refused(HEAD + LOOP + "import registry\nregistry.run(net)\n", "MSD305", 7, "no training")
+    refused(START + "import registry\nregistry.run(net)\n", "MSD305", 8, "no training")

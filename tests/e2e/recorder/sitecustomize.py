@@ -59,7 +59,9 @@ class _Record:
                 if values:
                     first = values[0]
                     array = first.asnumpy() if hasattr(first, "asnumpy") else first
-                    record.batches.append((id(self), array.copy()))
+                    # Not id(): the next iterator may stand where this one was.
+                    number = self.__dict__.setdefault("_recorded_as", len({n for n, _ in record.batches}))
+                    record.batches.append((number, array.copy()))
                     record.register()
                 return row
 
@@ -72,20 +74,20 @@ class _Record:
         def __init__(self, *args, **kwargs):
             original(self, *args, **kwargs)
             record.register()
+            # By number: two networks may give their parameters the same names.
             for parameter in self.parameters:
+                record.initial[len(record.parameters)] = parameter.asnumpy().copy()
                 record.parameters.append(parameter)
-                record.initial[parameter.name] = parameter.asnumpy().copy()
 
         module.Optimizer.__init__ = __init__
 
     def write(self):
         import numpy as np
 
-        arrays = {f"final/{p.name}": p.asnumpy().copy() for p in self.parameters}
-        arrays.update({f"initial/{name}": value for name, value in self.initial.items()})
-        order = list(dict.fromkeys(key for key, _ in self.batches))
-        for number, (key, batch) in enumerate(self.batches):
-            arrays[f"batch/{order.index(key)}/{number:05d}"] = np.asarray(batch)
+        arrays = {f"final/{i:03d}": p.asnumpy().copy() for i, p in enumerate(self.parameters)}
+        arrays.update({f"initial/{i:03d}": value for i, value in self.initial.items()})
+        for number, (iterator, batch) in enumerate(self.batches):
+            arrays[f"batch/{iterator}/{number:05d}"] = np.asarray(batch)
         # Without a launcher DEVICE_ID and the like may still be set, so only RANK_ID tells a rank.
         np.savez(os.path.join(FOLDER, os.environ.get("RANK_ID", "one") + ".npz"), **arrays)
 

@@ -1,0 +1,283 @@
+"""Where gradients are taken, what they pass through, and which optimizer applies them.
+
+A *take* is a call whose value holds gradients of weights. From each application of an optimizer the walk goes back to
+the takes that feed it, through whatever computes on the gradients in between; a reducer passed on the way is remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from ..mindspore import names
+from .bindings import literal
+from .flow import Flow
+from .origin import Edge, Origin
+from .project import Project
+from .roles import argument
+from .script import Script
+from .tree import children
+
+PAIR, PLAIN = "pair", "plain"  # (value, gradients), or the gradients alone
+_MAX_DEPTH = 40
+
+
+@dataclass(frozen=True)
+class Take:
+    """A call that takes gradients.
+
+    Attributes:
+        script: its file.
+        call: the call whose value holds the gradients.
+        maker: the call that made the gradient function (``value_and_grad(...)``), with its file.
+        weights: the expression of the weights, with its file; None if gradients of inputs are taken.
+        shape: PAIR where the value comes with the gradients, PLAIN where they stand alone.
+        mixed: the gradients come together with those of inputs.
+    """
+
+    script: Script
+    call: cst.Call
+    maker: tuple[Script, cst.CSTNode]
+    weights: tuple[Script, cst.BaseExpression] | None
+    shape: str
+    mixed: bool = False
+
+
+@dataclass(frozen=True)
+class Root:
+    """A take that an optimizer's gradient comes from.
+
+    Attributes:
+        take: the take.
+        reducers: the reductions passed on the way, as (file, call).
+    """
+
+    take: Take
+    reducers: tuple[tuple[Script, cst.Call], ...]
+
+
+@dataclass(eq=False)
+class Application:
+    """A call that applies gradients: ``optimizer(grads)``, ``optimizer.step(grads)``.
+
+    Attributes:
+        script: its file.
+        call: the call.
+        optimizers: the calls that built the optimizer.
+        roots: the takes that feed it.
+        lost: where the way back ended without a take.
+    """
+
+    script: Script
+    call: cst.Call
+    optimizers: list[Origin]
+    roots: list[Root] = field(default_factory=list)
+    lost: list[Origin] = field(default_factory=list)
+
+
+class Gradients:
+    """The takes and applications of a program."""
+
+    def __init__(self, project: Project, flow: Flow) -> None:
+        self.project, self.flow = project, flow
+        self.takes = {take.call: take for take in self._takes()}
+        self.applications = list(self._applications())
+
+    # -- takes -----------------------------------------------------------------------------------------------------
+
+    def _takes(self) -> Iterator[Take]:
+        for script in self.project.scripts():
+            for call in script.bindings.calls:
+                for origin in self.flow.called(script, call):
+                    if origin.kind == "call" and isinstance(origin.node, cst.Call):
+                        take = self._take(script, call, origin, origin.node)
+                        if take is not None:
+                            yield take
+                            break
+
+    def _take(self, script: Script, call: cst.Call, origin: Origin, maker: cst.Call) -> Take | None:
+        name, home = origin.qualified, origin.script
+        if name in names.VALUE_AND_GRAD:
+            weights = argument(maker, 2, "weights")
+            position = argument(maker, 1, "grad_position")
+            mixed = position is None or literal(position) is not None
+            return self._made(script, call, home, maker, weights, PAIR, mixed)
+        if name in names.GRAD:
+            weights = argument(maker, 2, "weights")
+            position = argument(maker, 1, "grad_position")
+            mixed = position is None or literal(position) is not None
+            return self._made(script, call, home, maker, weights, PLAIN, mixed)
+        if name == names.FORWARD_VALUE_AND_GRAD:
+            weights = argument(maker, 1, "weights")
+            by_list = argument(maker, 3, "get_by_list")
+            mixed = literal(argument(maker, 2, "get_all")) is True
+            chosen = weights if by_list is not None and literal(by_list) is not False else None
+            return self._made(script, call, home, maker, chosen, PAIR, mixed)
+        if name == names.GRAD_OPERATION + "()":
+            weights = argument(maker, 1, "weights")
+            operation = self._operation(home, maker)
+            mixed = operation is not None and literal(argument(operation, 0, "get_all")) is True
+            return self._made(script, call, home, maker, weights, PLAIN, mixed)
+        return None
+
+    def _operation(self, script: Script, call: cst.Call) -> cst.Call | None:
+        """Return the ``GradOperation(...)`` call behind ``operation(network, weights)``."""
+        for origin in self.flow.called(script, call):
+            if origin.qualified == names.GRAD_OPERATION and isinstance(origin.node, cst.Call):
+                return origin.node
+        return None
+
+    def _made(
+        self,
+        script: Script,
+        call: cst.Call,
+        home: Script,
+        maker: cst.Call,
+        weights: cst.BaseExpression | None,
+        shape: str,
+        mixed: bool,
+    ) -> Take:
+        known = None if weights is None or literal(weights) is None else (home, weights)
+        return Take(script, call, (home, maker), known, shape, mixed and known is not None)
+
+    # -- applications ------------------------------------------------------------------------------------------------
+
+    def _applications(self) -> Iterator[Application]:
+        for script in self.project.scripts():
+            for call in script.bindings.calls:
+                optimizers = self._optimizers(script, call)
+                if optimizers and call.args:
+                    application = Application(script, call, optimizers)
+                    self._back(application, script, call.args[0].value, (), (), set(), 0)
+                    yield application
+
+    def _optimizers(self, script: Script, call: cst.Call) -> list[Origin]:
+        found = []
+        for origin in self.flow.called(script, call):
+            name = origin.qualified.removesuffix("().step").removesuffix("().construct")
+            if origin.kind in ("call", "external") and names.is_optimizer(name):
+                if origin.kind == "call" or name != origin.qualified:
+                    found.append(origin)
+        return found
+
+    def _reduces(self, script: Script, call: cst.Call) -> bool:
+        """Whether a call runs a reducer, at least under the condition under which it was built."""
+        return any(origin.qualified == names.GRAD_REDUCER for origin in self.flow.called(script, call))
+
+    def _back(
+        self,
+        application: Application,
+        script: Script,
+        node: cst.CSTNode,
+        calls: tuple[Edge, ...],
+        reducers: tuple[tuple[Script, cst.Call], ...],
+        seen: set[tuple[cst.CSTNode, int]],
+        depth: int,
+    ) -> bool:
+        """Go back from an expression to the takes in it; return whether any was found."""
+        if (node, len(reducers)) in seen or depth > _MAX_DEPTH:
+            return False
+        seen.add((node, len(reducers)))
+        if not isinstance(node, cst.BaseExpression):
+            return False
+        found = False
+        ended: list[Origin] = []
+        for origin in self.flow.origins(script, node, calls):
+            take = self.takes.get(origin.node) if isinstance(origin.node, cst.Call) else None
+            if take is not None:
+                application.roots.append(Root(take, reducers))
+                found = True
+                continue
+            if origin.kind in ("function", "class", "external", "module", "instance"):
+                continue
+            onward = reducers
+            if isinstance(origin.node, cst.Call) and self._reduces(origin.script, origin.node):
+                onward = (*reducers, (origin.script, origin.node))
+            inside = False
+            for part in _parts(origin.node):
+                inside = self._back(application, origin.script, part, origin.calls, onward, seen, depth + 1) or inside
+            if not inside and origin.kind != "literal":
+                ended.append(origin)
+            found = found or inside
+        if not found and depth == 0:
+            application.lost.extend(ended)
+        return found
+
+
+    # -- decisions -----------------------------------------------------------------------------------------------
+
+    def decides(self, application: Application) -> Iterator[tuple[cst.CSTNode, str]]:
+        """Yield the conditions that decide, from values of one rank, whether gradients are applied, with the value.
+
+        The gradients themselves are equal on all ranks once they are reduced; the value that comes with them and the
+        rows of the dataset are not.
+        """
+        script, below = application.script, application.call
+        for parent in script.tree.ancestors(application.call):
+            tests: list[cst.BaseExpression] = []
+            if isinstance(parent, (cst.If, cst.IfExp)) and below is not parent.test:
+                tests.append(parent.test)
+            body = getattr(parent, "body", None)
+            if isinstance(body, (list, tuple)):
+                for statement in body:
+                    if statement is below:
+                        break
+                    if isinstance(statement, cst.If) and _jumps(statement):
+                        tests.append(statement.test)
+            for test in tests:
+                what = self._local(script, test, set(), 0)
+                if what:
+                    yield test, what
+            if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
+                return
+            below = parent  # type: ignore[assignment]
+
+    def _local(self, script: Script, node: cst.CSTNode, seen: set[cst.CSTNode], depth: int) -> str:
+        """Return what part of a value differs between ranks, or nothing."""
+        if node in seen or depth > _MAX_DEPTH or not isinstance(node, cst.BaseExpression):
+            return ""
+        seen.add(node)
+        for origin in self.flow.origins(script, node):
+            if origin.node in self.takes:
+                take = self.takes[origin.node]  # type: ignore[index]
+                if take.shape == PAIR and origin.selectors[:1] != (("item", 1),):
+                    return "the loss of its own rows"
+                continue
+            if isinstance(origin.node, cst.Call) and names.dataset_class(origin.qualified) and origin.selectors:
+                return "its own rows"
+            if origin.kind in ("function", "class", "external", "module", "instance"):
+                continue
+            for part in _parts(origin.node):
+                what = self._local(origin.script, part, seen, depth + 1)
+                if what:
+                    return what
+        return ""
+
+
+def _jumps(statement: cst.If) -> bool:
+    """Whether an ``if`` may leave the block it stands in."""
+    stack: list[cst.CSTNode] = [statement.body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (cst.Continue, cst.Break, cst.Return)):
+            return True
+        if not isinstance(node, (cst.FunctionDef, cst.For, cst.While, cst.BaseExpression)):
+            stack.extend(children(node))
+    return False
+
+
+def _parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Yield the expressions that a value is computed from: arguments, operands, elements."""
+    if isinstance(node, cst.Call):
+        if isinstance(node.func, cst.Attribute):
+            yield node.func.value
+        for arg in node.args:
+            yield arg.value
+        return
+    for child in children(node):
+        if isinstance(child, cst.BaseExpression):
+            yield child
+        elif not isinstance(child, (cst.BaseStatement, cst.BaseSmallStatement)):
+            yield from _parts(child)

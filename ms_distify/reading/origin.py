@@ -1,0 +1,74 @@
+"""What a walk backwards through a program ends in, and the calls it went into on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Union
+
+import libcst as cst
+
+from .bindings import Selector
+from .script import Script
+
+Selectors = tuple[Selector, ...]
+Function = Union[cst.FunctionDef, cst.Lambda]
+# A dataset method or function on a dataset's way, with its file.
+Step = tuple[Script, cst.CSTNode]
+ELEMENT: Selector = ("element", None)
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A call that the walk went into: at ``call`` (in ``script``) the program enters ``function``."""
+
+    script: Script
+    call: cst.Call
+    home: Script
+    function: Function
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a walk ended.
+
+    Attributes:
+        kind: "call" (of something outside the program), "external" (such a thing itself), "function", "class",
+            "instance" (of a class of the program), "generator" (what calling a generator function gives), "module",
+            "literal", "unknown".
+        script: the file of ``node``.
+        node: the expression or definition.
+        qualified: for call and external: the dotted name, in the form of ``names.canonical``.
+        calls: the calls walked into, outermost first.
+        selectors: what was still to be taken out of the value, e.g. its elements.
+        methods: dataset methods passed on the way back, last applied first.
+        reason: for unknown: why the walk ended.
+        partials: calls of ``functools.partial`` passed on the way back, outermost first; for functions.
+    """
+
+    kind: str
+    script: Script
+    node: cst.CSTNode
+    qualified: str = ""
+    calls: tuple[Edge, ...] = ()
+    selectors: Selectors = ()
+    methods: tuple[Step, ...] = ()
+    reason: str = ""
+    partials: tuple[tuple[Script, cst.Call], ...] = ()
+
+
+@dataclass(frozen=True)
+class At:
+    """A state of the walk: the file, the calls gone into, what to take out of the value, methods passed."""
+
+    script: Script
+    calls: tuple[Edge, ...] = ()
+    selectors: Selectors = ()
+    methods: tuple[Step, ...] = ()
+
+    def origin(self, kind: str, node: cst.CSTNode, qualified: str = "", reason: str = "") -> Origin:
+        """Return the origin in which the walk ends here."""
+        return Origin(kind, self.script, node, qualified, self.calls, self.selectors, self.methods, reason)
+
+    def taking(self, *selectors: Selector) -> At:
+        """Return the state with these selectors to take instead."""
+        return replace(self, selectors=selectors)
