@@ -1,7 +1,6 @@
 """The command line: arguments to settings, results to output and exit code. It decides nothing about code."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: on Python 3.9 typer would see only their text, and lose -o and -q.
 import contextlib
 import os
 import stat
@@ -15,13 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Optional, TextIO
 import typer
 
 from . import __version__
-from .convert import WORKER, Conversion, InputError, convert
+from .convert import Conversion, InputError, convert
 from .model import REFUSED
 from .report.terminal import finding_lines, summary, unified_diff
 from .settings import MAX_SEED, Settings, SettingsError, from_pyproject
 
 if TYPE_CHECKING:
-    from .writing.files import Target
+    from .stack import WORKER
+from .writing.files import Target
 
 OK, DIFFERENT, USAGE, REFUSAL, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 130
 ISSUES = "please report it with the file that causes it"
@@ -32,7 +32,7 @@ tools = typer.Typer(
 )
 
 
-class Stop(Exception):
+class Stop(Exception):  # noqa: N818
     """The run ends with a message and an exit code."""
 
     def __init__(self, message: str, code: int = USAGE) -> None:
@@ -44,7 +44,7 @@ class Stop(Exception):
 class _Choice:
     """What to do with the conversions."""
 
-    output: Path | None
+    output: Optional[Path]
     in_place: bool
     dry_run: bool
     check: bool
@@ -70,7 +70,7 @@ def convert_command(
         list[str], typer.Argument(help="Scripts or folders; - reads standard input.", show_default=False)
     ],
     output: Annotated[
-        Optional[Path],  # noqa: UP045  (typer reads it at run time, on Python 3.9 too)
+        Optional[Path],
         typer.Option("--output", "-o", help="Write the converted script here."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the diff, write nothing.")] = False,
@@ -82,7 +82,7 @@ def convert_command(
         bool, typer.Option("--force", help="Overwrite files that ms-distify did not write.")
     ] = False,
     seed: Annotated[
-        Optional[int],  # noqa: UP045
+        Optional[int],
         typer.Option("--seed", min=0, max=MAX_SEED, help="Seed to set where the program sets none (0)."),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print refusals and errors only.")] = False,
@@ -117,7 +117,7 @@ def convert_command(
     raise typer.Exit(code)
 
 
-def _run(paths: list[str], choice: _Choice, seed: int | None, stdin_filename: str) -> int:
+def _run(paths: list[str], choice: _Choice, seed: Optional[int], stdin_filename: str) -> int:
     modes = [choice.output is not None, choice.in_place, choice.dry_run or choice.check]
     if sum(modes) > 1:
         raise Stop("choose one of -o, --in-place and --dry-run/--check")
@@ -140,7 +140,7 @@ def _run(paths: list[str], choice: _Choice, seed: int | None, stdin_filename: st
     failed = False
     for file in files:
         try:
-            results.append((file, _convert_file(file, seed, named)))
+            results.append((file, _convert_file(file, seed, named, not (choice.dry_run or choice.check))))
         except Stop as stop:  # the other files have their own right to a report
             _tell(f"ms-distify: {stop}")
             failed = True
@@ -178,35 +178,40 @@ def _below(folder: str) -> Iterator[Path]:
         yield from (Path(here, name) for name in files if name.endswith(".py"))
 
 
-def _convert_file(file: Path, seed: int | None, named: frozenset[Path]) -> Conversion:
+def _convert_file(file: Path, seed: Optional[int], named: frozenset[Path], recheck: bool) -> Conversion:
     try:
         source = file.read_bytes()
     except OSError as error:
         raise Stop(f"{file}: {_reason(error)}") from None
-    return _convert(source, str(file), _settings(file.resolve().parent, seed), file, named)
+    return _convert(source, str(file), _settings(file.resolve().parent, seed), file, named, recheck)
 
 
 def _convert(
-    source: bytes, path: str, settings: Settings, file: Path | None, named: frozenset[Path]
+    source: bytes,
+    path: str,
+    settings: Settings,
+    file: Optional[Path],
+    named: frozenset[Path],
+    recheck: bool,
 ) -> Conversion:
     try:
-        return convert(source, path, settings, file=file, named=named)
+        return convert(source, path, settings, file=file, named=named, recheck=recheck)
     except InputError as error:
         raise Stop(str(error)) from None
 
 
-def _settings(folder: Path, seed: int | None) -> Settings:
+def _settings(folder: Path, seed: Optional[int]) -> Settings:
     try:
         return from_pyproject(folder).over(seed=seed)
     except SettingsError as error:
         raise Stop(str(error)) from None
 
 
-def _standard_input(choice: _Choice, seed: int | None, name: str) -> int:
+def _standard_input(choice: _Choice, seed: Optional[int], name: str) -> int:
     source = sys.stdin.buffer.read() if sys.stdin is not None else b""
     file = Path(name) if name != "<stdin>" else None
     settings = _settings((file.resolve().parent if file else Path.cwd()), seed)
-    result = _convert(source, name, settings, file, frozenset())
+    result = _convert(source, name, settings, file, frozenset(), not (choice.dry_run or choice.check))
     _report([result], choice)
     if choice.dry_run:
         _show_diff(result)
@@ -328,7 +333,7 @@ def _write_output(file: Path, result: Conversion, output: Path, choice: _Choice)
     _tell(f"wrote {output} and {launch}; start with: bash {_shown(launch)} -n {settings.ranks}")
 
 
-def _present(path: Path) -> bytes | None:
+def _present(path: Path) -> Optional[bytes]:
     """Return what a file that would be written holds now; None if there is none.
 
     Raises:
@@ -346,7 +351,7 @@ def _present(path: Path) -> bytes | None:
         raise Stop(f"{path}: {_reason(error)}") from None
 
 
-def _write(targets: list[Target]) -> None:
+def _write(targets: "list[Target]") -> None:
     from .writing.files import write_all
 
     try:

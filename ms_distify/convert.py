@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
+import ast
 import re
 import sys
-import threading
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .model import CHANGED, KEPT, NOTED, REFUSED, Decision, Finding
 from .settings import Settings
+from .stack import on_deep_stack
 
 if TYPE_CHECKING:
     from .reading.program import Program
@@ -63,6 +62,7 @@ def convert(
     *,
     file: Path | None = None,
     named: frozenset[Path] = frozenset(),
+    recheck: bool = True,
 ) -> Conversion:
     """Convert one training program.
 
@@ -72,6 +72,8 @@ def convert(
         settings: the user's choices.
         file: where it lies, so that local imports can be followed; None to look at this file alone.
         named: further files the user named, which may be rewritten with it.
+        recheck: also convert the output again and see that nothing changes, as it should be before anything is
+            written; it takes as long as the conversion.
 
     Returns:
         The conversion; a refused program comes back with its bytes untouched.
@@ -89,14 +91,14 @@ def convert(
     def pipeline() -> Conversion:
         entry = read_script(source, path, file)
         try:
-            return _convert(entry, chosen, named)
+            return _convert(entry, chosen, named, recheck)
         except RecursionError:
             if entry.tree.depth() < _DEEP:
                 raise  # the program is no deeper than others: a bug of ours
             raise SourceError("expressions nest too deeply to be followed; split the longest one") from None
 
     try:
-        return _on_deep_stack(pipeline)
+        return on_deep_stack(pipeline)
     except SourceError as error:
         line = f":{error.line}" if error.line is not None else ""
         raise InputError(f"{path}{line}: MSD604 {error.reason}") from None
@@ -104,91 +106,24 @@ def convert(
 
 # Above this depth of a tree, running out of stack is the program's doing.
 _DEEP = 2_000
-# Python compiles `a and b and ...` of any length; a tree has one level for each.
-# Memory of a stack is only used where it is touched.
-_FRAMES = 200_000
-_STACKS = (512 << 20, 128 << 20, 32 << 20)
-WORKER = "ms-distify"  # the name of the threads
-_changing = threading.Lock()
 
 
-def _on_deep_stack(work: Callable[[], Conversion]) -> Conversion:
-    """Run ``work`` in a thread with a large stack.
-
-    libcst reads and writes expressions by recursion, and its native half kills the process when the stack of 8 MB
-    that a main thread has runs out, which happens to programs that Python itself runs (FACTS 6).
-    """
-    result: list[Conversion] = []
-    failure: list[BaseException] = []
-    done = threading.Event()
-
-    def run() -> None:
-        try:
-            result.append(work())
-        except BaseException as error:
-            failure.append(error)
-        finally:
-            done.set()
-
-    with _deep_recursion():
-        thread = _start(run)
-        done.wait()  # not join(): interrupted there, Python 3.11 takes the thread for ended
-        thread.join()
-    if failure:
-        raise failure[0]
-    return result[0]
-
-
-_running: list[int] = []  # the recursion limits found by the conversions that run now
-
-
-@contextlib.contextmanager
-def _deep_recursion() -> Iterator[None]:
-    """Raise the interpreter's recursion limit until the last of the conversions that run at once has ended."""
-    with _changing:
-        _running.append(sys.getrecursionlimit())
-        sys.setrecursionlimit(max(_running[0], _FRAMES))
-    try:
-        yield
-    finally:
-        with _changing:
-            first = _running.pop(0)
-            if _running:
-                _running[0] = first
-            else:
-                sys.setrecursionlimit(first)
-
-
-def _start(run: Callable[[], None]) -> threading.Thread:
-    """Start a daemon (so that Ctrl-C need not wait for it) with the largest stack that the system gives."""
-    with _changing:
-        before = threading.stack_size()
-        try:
-            for size in _STACKS:
-                thread = threading.Thread(target=run, name=WORKER, daemon=True)
-                threading.stack_size(size)
-                with contextlib.suppress(RuntimeError):  # "can't start new thread"
-                    thread.start()
-                    return thread
-            raise MemoryError("no memory for a thread")
-        finally:
-            threading.stack_size(before)
-
-
-def _convert(entry: Script, settings: Settings, named: frozenset[Path]) -> Conversion:
+def _convert(entry: Script, settings: Settings, named: frozenset[Path], recheck: bool) -> Conversion:
+    from .plan.scope import idle as idle_because
+    from .plan.scope import unnamed
     from .reading.program import Program
     from .writing.writer import write
 
     program = Program(entry, named)
     source = entry.source.raw
-    idle = _idle(program)
-    if idle is not None and not idle.status == REFUSED:
+    idle = idle_because(program)
+    if idle is not None and idle.status != REFUSED:
         return Conversion(entry.path, source, source, (idle,), trains=False)
     decisions = _decide(program, settings)
     if idle is not None:
         decisions.insert(0, Decision(idle))
     edits = [edit for decision in decisions for edit in decision.edits]
-    decisions += _unnamed(program, {edit.script for edit in edits})
+    decisions += unnamed(program, {edit.script for edit in edits})
     order = {script.path: number for number, script in enumerate(program.scripts)}
     findings = sorted(
         {decision.finding: None for decision in decisions},
@@ -206,7 +141,9 @@ def _convert(entry: Script, settings: Settings, named: frozenset[Path]) -> Conve
     if not edits:
         findings.insert(0, Finding("MSD606", KEPT, entry.path, 1, 1, "already distributed: nothing is missing"))
     result = Conversion(entry.path, source, output, tuple(findings), True, modules, len(program.scripts))
-    _check(result, entry, settings)
+    _check_parses(result, entry.path)
+    if recheck:
+        _check_stable(result, entry, settings)
     return result
 
 
@@ -215,8 +152,8 @@ def _decide(program: Program, settings: Settings) -> list[Decision]:
 
     context = Context(program, settings)
     by_path = {script.path: script for script in program.scripts}
-    decisions = []
-    for rule in rules():
+    decisions = context.decisions
+    for rule in sorted(rules(), key=lambda rule: rule.last):
         for decision in rule.check(context):
             finding = decision.finding
             if program.accepted(by_path[finding.path], finding.line, finding.code):
@@ -227,65 +164,35 @@ def _decide(program: Program, settings: Settings) -> list[Decision]:
     return decisions
 
 
-def _idle(program: Program) -> Finding | None:
-    """Return why there is nothing to convert, if so: no training, or none that this file starts."""
-    entry = program.entry
-    star = next(
-        (s for s in program.scripts for _, module in s.bindings.stars if module.partition(".")[0] == "mindspore"), None
-    )
-    if star is not None:
-        return None
-    if not program.trains:
-        from .mindspore import names
+def _check_parses(result: Conversion, path: str) -> None:
+    """Check that what we wrote is Python.
 
-        for script in program.scripts:
-            for call in script.bindings.calls:
-                name = program.flow.qualified(script, call)
-                if names.is_optimizer(name) and call in program.timeline.visited:
-                    line = script.line(call)
-                    message = (
-                        f"{name.rpartition('.')[2]} is built, but no training that uses it is found; "
-                        "use Model.train or a loop that calls the optimizer"
-                    )
-                    return Finding("MSD305", REFUSED, script.path, line, 1, message)
-        return Finding("MSD607", KEPT, entry.path, 1, 1, "not a training program: no Model.train, train cell or optimizer step")
-    if not program.timeline.of("train"):
-        if program.timeline.handed_over or any(_is_guard(statement) for statement in entry.tree.module.body):
-            message = "it trains somewhere, but how the start of the file leads there cannot be followed; call it directly"
-            return Finding("MSD608", REFUSED, entry.path, 1, 1, message)
-        return Finding("MSD607", KEPT, entry.path, 1, 1, "a module: it defines a training but does not start one")
-    return None
+    Raises:
+        AssertionError: it is not; a bug of ours, and nothing is written.
+    """
+    outputs = [(path, result.original, result.output)] if result.changed else []
+    outputs += [(str(file), b"", content) for file, content in result.modules]
+    for name, original, content in outputs:
+        try:
+            ast.parse(content)
+        except SyntaxError as error:
+            if original and not _parses(original):
+                continue  # newer syntax than this Python knows; libcst read it
+            raise AssertionError(f"the output of {name} does not parse: line {error.lineno}") from None
+        except (RecursionError, MemoryError):
+            continue  # deeper than ast goes; libcst read it
 
 
-def _is_guard(statement: object) -> bool:
-    import libcst as cst
-
-    from .reading.timeline import is_main_guard
-
-    return isinstance(statement, cst.CSTNode) and is_main_guard(statement)
-
-
-def _unnamed(program: Program, touched: set[Script]) -> list[Decision]:
-    """Refuse edits to files that the user did not name (DESIGN 4)."""
-    missing = [script for script in program.scripts if script in touched and not script.named]
-    names = " ".join(script.path for script in missing)
-    return [
-        Decision(
-            Finding(
-                "MSD609",
-                REFUSED,
-                script.path,
-                1,
-                1,
-                f"this file needs changes too and was not named: ms-distify --in-place {program.entry.path} {names}",
-            )
-        )
-        for script in missing
-    ]
+def _parses(source: bytes) -> bool:
+    try:
+        ast.parse(source)
+    except (SyntaxError, RecursionError, MemoryError):
+        return False
+    return True
 
 
-def _check(result: Conversion, entry: Script, settings: Settings) -> None:
-    """Check our own output as black does: it parses, and a second run leaves it alone.
+def _check_stable(result: Conversion, entry: Script, settings: Settings) -> None:
+    """Check our own output as black does: a second run leaves it alone.
 
     Raises:
         AssertionError: it does not; a bug of ours, and nothing is written.
@@ -305,7 +212,8 @@ def _check(result: Conversion, entry: Script, settings: Settings) -> None:
         raise AssertionError(f"the output does not parse: {error.reason}, line {error.line}") from None
     if edits and any(text != script.source.text for script, text in write(edits).items()):
         first = edits[0]
-        raise AssertionError(f"a second run would change the output again ({type(first).__name__} in {first.script.path})")
+        kind, where = type(first).__name__, first.script.path
+        raise AssertionError(f"a second run would change the output again ({kind} in {where})")
 
 
 def _nothing(source: bytes, path: str, reason: str) -> Conversion:

@@ -137,3 +137,18 @@ class Decision:
 
     finding: Finding
     edits: tuple[Edit, ...] = field(default=())
+
+
+def texts(edit: Edit) -> tuple[str, ...]:
+    """Return the pieces of code that an edit puts in."""
+    if isinstance(edit, AddKeywords):
+        return tuple(value for _, value in edit.keywords)
+    if isinstance(edit, Replace):
+        return (edit.text,)
+    if isinstance(edit, Wrap):
+        return (edit.before, edit.behind)
+    if isinstance(edit, Guard):
+        return (edit.condition,)
+    if isinstance(edit, Insert):
+        return (*edit.lines, edit.under)
+    return ()

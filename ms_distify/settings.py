@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -50,9 +51,9 @@ def from_pyproject(start: Path) -> Settings:
 
 
 def _parse(raw: bytes, file: Path) -> Settings:
-    try:
+    if sys.version_info >= (3, 11):
         import tomllib
-    except ModuleNotFoundError:  # Python < 3.11
+    else:
         import tomli as tomllib
     try:
         document = tomllib.loads(raw.decode())

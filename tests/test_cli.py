@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import stat
@@ -39,7 +40,8 @@ class Ran:
 
 
 def run(*arguments: object, stdin: bytes = b"") -> Ran:
-    result = CliRunner().invoke(cli.app, [str(a) for a in arguments], input=stdin)
+    separate = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
+    result = CliRunner(**separate).invoke(cli.app, [str(a) for a in arguments], input=stdin)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return Ran(result.exit_code, result.stdout_bytes, result.stderr)
@@ -567,7 +569,7 @@ UNREADABLE = [
     pytest.param(USES.encode() + b"%matplotlib inline\n", ":2:", "notebook command", id="magic"),
     pytest.param(USES.encode() + b"!pip install x\n", ":2:", "notebook command", id="shell"),
     pytest.param(b'{"cells": ["import mindspore"], "nbformat": 4}', ":", "notebook", id="notebook"),
-    pytest.param(USES.encode() + b"x = (\n", ":2:", "'(' was never closed", id="open bracket"),
+    pytest.param(USES.encode() + b"x = (\n", ":2:", "not valid Python: ", id="open bracket"),
     pytest.param(USES.encode() + b"def f():\npass\n", ":3:", "indented block", id="no indentation"),
     pytest.param(USES.encode() + b"x = '\0'\n", ":2:", "NUL bytes", id="NUL"),
     pytest.param(USES.encode("utf-16"), ":", "UTF-16", id="UTF-16"),
@@ -613,7 +615,7 @@ DEEP = [
     pytest.param("x = 1" + "+1" * 1000 + "\n", id="sum"),
     pytest.param("x = " + "-" * 1500 + "1\n", id="minus"),
     pytest.param("x = " + "not " * 1500 + "1\n", id="not"),
-    pytest.param("x = a" + " and a" * 5000 + "\n", id="and"),
+    pytest.param("x = a" + " and a" * 2000 + "\n", id="and"),
     pytest.param("x = " + "1 if a else " * 1000 + "2\n", id="ternaries"),
     pytest.param("x = (" + "\n    'a'" * 2000 + "\n)\n", id="joined strings"),
     pytest.param(

@@ -1,4 +1,4 @@
-"""Whether a dataset is dealt over the ranks already: by num_shards, a DistributedSampler, or in another branch."""
+"""Whether a dataset is dealt over the ranks already: by num_shards, a sampler, or in another branch."""
 
 from __future__ import annotations
 
@@ -56,14 +56,15 @@ def sharding(program: Program, startup: Startup, site: Site) -> Sharding:
 
 
 def _deals(program: Program, script: Script, sampler: cst.BaseExpression) -> bool:
-    """Whether a sampler picks the rows of its rank: MindSpore's, or one of the program's own that is told the rank."""
+    """Whether a sampler picks the rows of its rank: MindSpore's, or an own one that is told the rank."""
     if any(origin.qualified == names.DISTRIBUTED_SAMPLER for origin in program.flow.origins(script, sampler)):
         return True
     made: list[cst.CSTNode | None] = [sampler]
     if isinstance(sampler, cst.Name):
         made = [binding.value for binding in script.bindings.lookup(sampler)]
     return any(
-        isinstance(call, cst.Call) and any(program.mentions_rank(script, arg.value) for arg in call.args) for call in made
+        isinstance(call, cst.Call) and any(program.mentions_rank(script, arg.value) for arg in call.args)
+        for call in made
     )
 
 
@@ -74,28 +75,34 @@ def _given(program: Program, startup: Startup, site: Site, value: cst.BaseExpres
     if all(found in (None, 1) for found in values):
         return NO
     if program.mentions_rank(script, value) or startup.inits:
-        # Where the program itself starts up, a count that cannot be followed (a configuration) is its own affair.
+        # Where the program itself starts up, a count that cannot be followed (a configuration) is its own
+        # affair.
         return YES
     text = script.tree.text(value)
     return Sharding(
         done=False,
-        trouble=f"num_shards={text} does not come from get_group_size(), and nothing starts the ranks up; leave it out",
+        trouble=f"num_shards={text} does not come from get_group_size(), and nothing starts the ranks; "
+        "leave it out",
     )
 
 
 def _one_card_branch(program: Program, site: Site) -> Sharding:
-    """Look at a constructor in the one-card branch of an ``if`` whose other branch, or what follows, shards."""
+    """Look at a constructor in the one-card branch of an ``if`` whose other branch shards."""
     tree, below = site.script.tree, site.call
     node: cst.CSTNode = below
     for parent in tree.ancestors(site.call):
         if isinstance(parent, (cst.If, cst.IfExp)) and node is not parent.test:
-            if any(_counts(program, site.script, parent, twin) for twin in _twins(program, site, parent, node)):
+            if any(
+                _counts(program, site.script, parent, twin) for twin in _twins(program, site, parent, node)
+            ):
                 return _decided(program, site, parent)
         node = parent
     return NO
 
 
-def _twins(program: Program, site: Site, branching: cst.If | cst.IfExp, own: cst.CSTNode) -> list[cst.BaseExpression]:
+def _twins(
+    program: Program, site: Site, branching: cst.If | cst.IfExp, own: cst.CSTNode
+) -> list[cst.BaseExpression]:
     """Return what constructors in the other branch, or behind an ``if`` without one, pass for num_shards."""
     tree = site.script.tree
     other = branching.orelse if own is branching.body else branching.body
@@ -114,7 +121,9 @@ def _twins(program: Program, site: Site, branching: cst.If | cst.IfExp, own: cst
     return found
 
 
-def _counts(program: Program, script: Script, branching: cst.If | cst.IfExp, shards: cst.BaseExpression) -> bool:
+def _counts(
+    program: Program, script: Script, branching: cst.If | cst.IfExp, shards: cst.BaseExpression
+) -> bool:
     """Whether the condition is about the number of ranks that the other branch deals the rows to."""
     return bool(_read(branching.test) & _read(shards)) or program.mentions_rank(script, branching.test)
 
@@ -136,7 +145,8 @@ def _decided(program: Program, site: Site, branching: cst.If | cst.IfExp) -> Sha
         where = site.script.where(branching.test)
         return Sharding(
             done=False,
-            trouble=f"'{test}' ({where}) always chooses the branch without shards; pass get_group_size(), get_rank()",
+            trouble=f"'{test}' ({where}) always chooses the branch without shards; "
+            "pass get_group_size(), get_rank()",
         )
     return YES
 

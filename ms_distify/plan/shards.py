@@ -1,4 +1,4 @@
-"""How rank and size reach a dataset constructor: as variables in sight, or as parameters from call to call."""
+"""How rank and size reach a dataset constructor: as variables in sight, or from call to call."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ SIZE_PARAMETER, RANK_PARAMETER = "num_shards", "shard_id"
 _ONE_CARD = (None, 0, 1)
 
 
-class CannotReach(Exception):
+class CannotReachError(Exception):
     """Rank and size cannot be brought to a place; the message says where the way ends."""
 
 
-class _Conflict(Exception):
+class _ConflictError(Exception):
     """A call would have to pass two different things; the message says where."""
 
 
@@ -68,7 +68,9 @@ class Shards:
         self._given: dict[tuple[cst.CSTNode, str], str] = {}
         self._all_the_way = False
 
-    def supply(self, site: Site, given: tuple[cst.BaseExpression | None, cst.BaseExpression | None]) -> Supply:
+    def supply(
+        self, site: Site, given: tuple[cst.BaseExpression | None, cst.BaseExpression | None]
+    ) -> Supply:
         """Return what to pass to the constructor of a training dataset.
 
         Args:
@@ -76,20 +78,22 @@ class Shards:
             given: what it passes for ``num_shards`` and ``shard_id`` now, e.g. parameters that nobody fills.
 
         Raises:
-            CannotReach: somewhere on the way nothing can be passed on.
+            CannotReachError: somewhere on the way nothing can be passed on.
         """
         try:
             return self._agreed(self._supply(site, given))
-        except _Conflict:
+        except _ConflictError:
             self._all_the_way = True  # two ways meet in one call, and one of them must pass through it
         try:
             return self._agreed(self._supply(site, given))
-        except _Conflict as conflict:
-            raise CannotReach(f"two ways that need different ranks meet at {conflict}") from None
+        except _ConflictError as conflict:
+            raise CannotReachError(f"two ways that need different ranks meet at {conflict}") from None
         finally:
             self._all_the_way = False
 
-    def _supply(self, site: Site, given: tuple[cst.BaseExpression | None, cst.BaseExpression | None]) -> Supply:
+    def _supply(
+        self, site: Site, given: tuple[cst.BaseExpression | None, cst.BaseExpression | None]
+    ) -> Supply:
         ways = [use.calls for use in site.uses_as("train")] or [()]
         direct = all(self._in_sight(site.script, site.call, edges) for edges in ways)
         result: Supply | None = None
@@ -98,7 +102,7 @@ class Shards:
             if result is None:
                 result = found
             elif (result.size, result.rank) != (found.size, found.rank):
-                raise _Conflict(site.script.where(site.call))
+                raise _ConflictError(site.script.where(site.call))
             else:
                 result.join(found)
         assert result is not None
@@ -109,6 +113,7 @@ class Shards:
         given: dict[tuple[cst.CSTNode, str], str] = {}
         for edit in supply.edits:
             if isinstance(edit, AddKeywords):
+                items: list[tuple[tuple[cst.CSTNode, str], str]]
                 items = [((edit.call, name), text) for name, text in edit.keywords]
             elif isinstance(edit, Replace):
                 items = [((edit.node, ""), edit.text)]
@@ -116,7 +121,7 @@ class Shards:
                 continue
             for key, text in items:
                 if given.setdefault(key, text) != text or self._given.get(key, text) != text:
-                    raise _Conflict(edit.script.where(key[0]))
+                    raise _ConflictError(edit.script.where(key[0]))
         self._given.update(given)
         return supply
 
@@ -140,9 +145,13 @@ class Shards:
             return Supply(names.size, names.rank)
         function = self._enclosing(script, node)
         if function is None or depth > 20:
-            raise CannotReach(f"rank and size are not known at {script.where(node)}, before or outside the start-up")
+            raise CannotReachError(
+                f"rank and size are not known at {script.where(node)}, before or outside the start-up"
+            )
         carriers = self._carriers(script, function, given)
-        supply = Supply(carriers.size, carriers.rank, self._parameters(script, function, carriers), [function.name.value])
+        supply = Supply(
+            carriers.size, carriers.rank, self._parameters(script, function, carriers), [function.name.value]
+        )
         for home, call, rest in self._entries(script, function, edges):
             supply.join(self._pass(home, call, rest, function, carriers, depth))
         return supply
@@ -154,11 +163,12 @@ class Shards:
         name, where = function.name.value, script.where(function)
         if edges:
             if edges[-1].function is not function:
-                raise CannotReach(f"{name} at {where} is not what the program calls")
+                raise CannotReachError(f"{name} at {where} is not what the program calls")
             return [(edges[-1].script, edges[-1].call, edges[:-1])]
+        sites: list[tuple[Script, cst.Call, tuple[Edge, ...]]]
         sites = [(home, call, ()) for home, call in self.program.flow.call_sites(function)]
         if not sites:
-            raise CannotReach(f"no call of {name} ({where}) is found")
+            raise CannotReachError(f"no call of {name} ({where}) is found")
         return sites
 
     def _pass(
@@ -173,28 +183,36 @@ class Shards:
         """Let one call pass rank and size to a function."""
         flow = self.program.flow
         passed = [flow.argument(home, call, function, name) for name in (carriers.size, carriers.rank)]
-        if any(value is ... for value in passed) and carriers.size in {p.name.value for p in parameters(function)}:
-            raise CannotReach(f"the call at {home.where(call)} hides its arguments in * or **")
+        if any(value is ... for value in passed) and carriers.size in {
+            p.name.value for p in parameters(function)
+        }:
+            raise CannotReachError(f"the call at {home.where(call)} hides its arguments in * or **")
         values = [value[1] if isinstance(value, tuple) else None for value in passed]
         if any(isinstance(value, tuple) and value[0] is not home for value in passed):
-            raise CannotReach(f"the call at {home.where(call)} passes on what a partial in another file gives")
+            raise CannotReachError(
+                f"the call at {home.where(call)} passes on what a partial in another file gives"
+            )
         supply = self._bring(home, call, rest, (values[0], values[1]), depth=depth + 1)
         supply.edits.extend(self._others(home, call, function, carriers))
-        supply.edits.extend(give(home, call, (carriers.size, values[0], supply.size), (carriers.rank, values[1], supply.rank)))
+        supply.edits.extend(
+            give(home, call, (carriers.size, values[0], supply.size), (carriers.rank, values[1], supply.rank))
+        )
         return supply
 
-    def _others(self, home: Script, call: cst.Call, function: cst.FunctionDef, carriers: Carriers) -> list[Edit]:
+    def _others(
+        self, home: Script, call: cst.Call, function: cst.FunctionDef, carriers: Carriers
+    ) -> list[Edit]:
         """Whatever else a call can enter (an override, another function) must take the new arguments too."""
         edits: list[Edit] = []
         for script, other in self.program.flow.targets(home, call):
             if other is function:
                 continue
             if not isinstance(other, cst.FunctionDef):
-                raise CannotReach(f"the call at {home.where(call)} can enter a lambda as well")
+                raise CannotReachError(f"the call at {home.where(call)} can enter a lambda as well")
             edits.extend(self._parameters(script, other, carriers))
         for origin in self.program.flow.called(home, call):
             if origin.kind in ("external", "call"):
-                raise CannotReach(f"the call at {home.where(call)} can enter {origin.qualified} as well")
+                raise CannotReachError(f"the call at {home.where(call)} can enter {origin.qualified} as well")
         return edits
 
     def _carriers(
@@ -203,7 +221,7 @@ class Shards:
         function: cst.FunctionDef,
         given: tuple[cst.BaseExpression | None, cst.BaseExpression | None],
     ) -> Carriers:
-        """Return the parameters that carry size and rank into a function: those it passes on already, or new ones."""
+        """Return the parameters that carry size and rank into a function: its own, or new ones."""
         found = [
             value.value
             for value in given
@@ -219,7 +237,9 @@ class Shards:
         used = script.bindings.scopes[function].bindings
         for name in missing:
             if name in used:
-                raise CannotReach(f"{function.name.value} at {script.where(function)} uses the name {name}")
+                raise CannotReachError(
+                    f"{function.name.value} at {script.where(function)} uses the name {name}"
+                )
         return [AddParameters(script, function, missing)] if missing else []
 
     def _only_trains(self, edge: Edge) -> bool:
@@ -244,7 +264,7 @@ class Shards:
 
 
 def give(script: Script, call: cst.Call, *items: tuple[str, cst.BaseExpression | None, str]) -> list[Edit]:
-    """Return the edits that make a call pass some values: (parameter, what it passes now or None, what it shall pass)."""
+    """Return the edits that make a call pass values: (parameter, what it passes now, what it shall pass)."""
     edits: list[Edit] = []
     added = []
     for name, now, text in items:
@@ -252,7 +272,9 @@ def give(script: Script, call: cst.Call, *items: tuple[str, cst.BaseExpression |
             added.append((name, text))
         elif script.tree.text(now) != text:
             if literal(now) not in _ONE_CARD and not isinstance(now, cst.Name):
-                raise CannotReach(f"{script.tree.text(now)} is passed for {name} at {script.where(call)}")
+                raise CannotReachError(
+                    f"{script.tree.text(now)} is passed for {name} at {script.where(call)}"
+                )
             edits.append(Replace(script, now, text))
     if added:
         edits.append(AddKeywords(script, call, tuple(added)))

@@ -1,7 +1,8 @@
 """Which assignment, import or definition a name refers to at the place where it is used.
 
-A name is looked up as Python does (local, enclosing functions, module); within its own scope only the bindings that
-can reach the use count, so that ``dataset = dataset.batch(8)`` and an import shadowed by a parameter are told apart.
+A name is looked up as Python does (local, enclosing functions, module); within its own scope only the
+bindings that can reach the use count, so that ``dataset = dataset.batch(8)`` and an import shadowed by a
+parameter are told apart.
 """
 
 from __future__ import annotations
@@ -26,12 +27,14 @@ class Binding:
         name: the bound name.
         kind: assign, augment, import, function, class, parameter, for, with, except, delete, match.
         node: the statement, parameter or definition that binds.
-        value: the expression the value comes from, where there is one (a parameter's default, a loop's iterable).
-        path: how the value is taken out of ``value``: ("item", index or key), ("element", None), ("enter", None),
-            ("rest", None).
+        value: the expression the value comes from, where there is one (a parameter's default, a loop's
+            iterable).
+        path: how the value is taken out of ``value``: ("item", index or key), ("element", None), ("enter",
+            None), ("rest", None).
         scope: where the name lives.
         at: the character offset of the binding.
-        qualified: for imports, the absolute dotted name ("mindspore.dataset"); relative ones keep leading dots.
+        qualified: for imports, the absolute dotted name ("mindspore.dataset"); relative ones keep leading
+            dots.
     """
 
     name: str
@@ -70,7 +73,15 @@ class Scope:
         return scope
 
 
-_SCOPES = (cst.FunctionDef, cst.Lambda, cst.ClassDef, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
+_SCOPES = (
+    cst.FunctionDef,
+    cst.Lambda,
+    cst.ClassDef,
+    cst.ListComp,
+    cst.SetComp,
+    cst.DictComp,
+    cst.GeneratorExp,
+)
 _KINDS = {cst.FunctionDef: "function", cst.Lambda: "lambda", cst.ClassDef: "class"}
 
 
@@ -83,8 +94,8 @@ class Bindings:
         returns: the return expressions of each function.
         yields: the yields of each function; what has some is a generator.
         loops: every ``for``, of comprehensions too.
-        attribute_assignments, item_assignments: what is assigned to ``x.name`` and ``x[key]``, and how it is taken
-            out of the assigned expression.
+        attribute_assignments, item_assignments: what is assigned to ``x.name`` and ``x[key]``, and how it is
+            taken out of the assigned expression.
         stars: star imports, as (import statement, qualified module name).
         names: every name used or bound anywhere (attribute names left out).
     """
@@ -124,7 +135,9 @@ class Bindings:
             for part in children(node):
                 if part is node.body:
                     below.append((part, inner))
-                elif part is not node.params and not (isinstance(node, cst.FunctionDef) and part is node.name):
+                elif part is not node.params and not (
+                    isinstance(node, cst.FunctionDef) and part is node.name
+                ):
                     below.append((part, outer))
             for param in parameters(node):
                 self._add(inner, param.name.value, "parameter", param, param.default)
@@ -132,11 +145,13 @@ class Bindings:
                 below.extend((part, outer) for part in (param.default, param.annotation) if part is not None)
         elif isinstance(node, cst.ClassDef):
             below = [
-                (part, inner if part is node.body else outer) for part in children(node) if part is not node.name
+                (part, inner if part is node.body else outer)
+                for part in children(node)
+                if part is not node.name
             ]
         else:
-            # Only the first iterable of a comprehension is evaluated outside; treating its whole `for` so keeps
-            # the targets inside and costs nothing else.
+            # Only the first iterable of a comprehension is evaluated outside; treating its whole `for` so
+            # keeps the targets inside and costs nothing else.
             below = [(part, inner) for part in children(node)]
         return below
 
@@ -187,11 +202,10 @@ class Bindings:
         elif isinstance(node, cst.Nonlocal):
             scope.nonlocal_names.update(item.name.value for item in node.names)
         elif isinstance(node, cst.Del):
-            targets = node.target.elements if isinstance(node.target, cst.Tuple) else [node]
-            for item in targets:
-                target = item.value if isinstance(item, cst.Element) else node.target
-                if isinstance(target, cst.Name):
-                    self._add(scope, target.value, "delete", node, None)
+            deleted = node.target
+            for item in [e.value for e in deleted.elements] if isinstance(deleted, cst.Tuple) else [deleted]:
+                if isinstance(item, cst.Name):
+                    self._add(scope, item.value, "delete", node, None)
         elif isinstance(node, (cst.MatchAs, cst.MatchStar)):
             if node.name is not None:
                 self._add(scope, node.name.value, "match", node, None)
@@ -258,14 +272,14 @@ class Bindings:
             return
         for alias in node.names:
             full = f"{module}.{dotted(alias.name)}" if module.strip(".") else f"{module}{dotted(alias.name)}"
-            bound = alias.asname.name if alias.asname is not None else alias.name
-            if isinstance(bound, cst.Name):
-                self._add(scope, bound.value, "import", node, None, at=bound, qualified=full)
+            local = alias.asname.name if alias.asname is not None else alias.name
+            if isinstance(local, cst.Name):
+                self._add(scope, local.value, "import", node, None, at=local, qualified=full)
 
-    # -- answering ---------------------------------------------------------------------------------------------
+    # -- answering -------------------------------------------------------------------------------------------
 
     def scope_of(self, node: cst.CSTNode) -> Scope:
-        """Return the scope in which ``node`` is evaluated (a default or decorator belongs to the outer one)."""
+        """Return the scope in which ``node`` is evaluated: for a default or decorator the outer one."""
         below = node
         for parent in self.tree.ancestors(node):
             scope = self.scopes.get(parent)
@@ -296,14 +310,16 @@ class Bindings:
                 return scope.bindings.get(name.value, [])
             if visible and name.value in scope.bindings:
                 found = scope.bindings[name.value]
-                if scope is own or (own is not None and own.kind == "comprehension" and _encloses(scope, own)):
+                if scope is own or (
+                    own is not None and own.kind == "comprehension" and _encloses(scope, own)
+                ):
                     return self.reaching(name, scope)
                 return found
             scope = scope.parent
         return []
 
     def reaching(self, node: cst.CSTNode, scope: Scope, name: str | None = None) -> list[Binding]:
-        """Return the bindings of a name of ``scope`` that can be in force when ``node`` is evaluated.
+        """Return the bindings of a name of ``scope`` in force when ``node`` is evaluated.
 
         Args:
             node: the place of use; the name itself unless ``name`` is given.

@@ -1,4 +1,4 @@
-"""What a call enters: functions, classes and instances of the program, and what it passes to their parameters."""
+"""What a call enters: functions, classes and instances of the program, and what it passes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from .script import Script
 if TYPE_CHECKING:
     from .flow import Flow
 
-# Calls that give back a function that runs their first argument: name -> whether further arguments are bound to it.
+# Calls that give back a function that runs their first argument: name -> whether further arguments are bound
+# to it.
 _WRAPPERS = {
     "functools.partial": True,
     "mindspore.jit": False,
@@ -29,6 +30,7 @@ _WRAPPERS = {
 
 _MAX_ROUNDS = 5
 
+
 class Calls:
     """The calls of a program and what they enter."""
 
@@ -40,7 +42,7 @@ class Calls:
         # The partials through which a call enters a function; None where it is not always the same ones.
         self._partials: dict[tuple[cst.Call, cst.CSTNode], tuple[tuple[Script, cst.Call], ...] | None] = {}
 
-    # -- what is called ----------------------------------------------------------------------------------------
+    # -- what is called --------------------------------------------------------------------------------------
 
     def callees(self, script: Script, func: cst.BaseExpression, calls: tuple[Edge, ...]) -> list[Origin]:
         """Return what an expression that is called can be."""
@@ -50,7 +52,11 @@ class Calls:
 
     def _may_lead_on(self, script: Script, func: cst.Attribute) -> bool:
         """Whether a method can be anything that is asked for; tensor arithmetic is not worth following."""
-        if func.attr.value in names.METHODS or func.attr.value in names.INHERITED or func.attr.value in self._project.attribute_names:
+        if (
+            func.attr.value in names.METHODS
+            or func.attr.value in names.INHERITED
+            or func.attr.value in self._project.attribute_names
+        ):
             return True
         root: cst.BaseExpression = func
         while isinstance(root, cst.Attribute):
@@ -73,7 +79,9 @@ class Calls:
                 found.append(origin)
                 continue
             binds = ((origin.script, call),) if _WRAPPERS[origin.qualified] else ()
-            for one in self._unwrapped(self._flow.origins(origin.script, inner.value, origin.calls), depth + 1):
+            for one in self._unwrapped(
+                self._flow.origins(origin.script, inner.value, origin.calls), depth + 1
+            ):
                 found.append(replace(one, partials=(*origin.partials, *binds, *one.partials)))
         return found
 
@@ -87,7 +95,9 @@ class Calls:
         if origin.kind == "class" and isinstance(node, cst.ClassDef):
             return self.method(origin.script, node, "__init__")
         if origin.kind == "instance" and isinstance(node, cst.ClassDef):
-            return self.method(origin.script, node, "construct") or self.method(origin.script, node, "__call__")
+            return self.method(origin.script, node, "construct") or self.method(
+                origin.script, node, "__call__"
+            )
         return None
 
     def targets(self, script: Script, call: cst.Call) -> list[tuple[Script, Function]]:
@@ -108,15 +118,15 @@ class Calls:
             self._partials[call, function] = None
 
     def call_sites(self, function: cst.CSTNode) -> list[tuple[Script, cst.Call]]:
-        """Return the calls that can enter a function, a method (``construct`` through its instance) or lambda."""
+        """Return the calls that can enter a function, a lambda or a method (``construct`` too)."""
         return self._sites.get(function, [])
 
     def gather(self) -> None:
         """Find all call sites, before anything is asked.
 
-        What a parameter holds depends on the calls of its function, and what a call through a parameter enters
-        depends on what it holds. So the first round knows only calls by name, and each further one the sites of the
-        round before, until nothing is added.
+        What a parameter holds depends on the calls of its function, and what a call through a parameter
+        enters depends on what it holds. So the first round knows only calls by name, and each further one the
+        sites of the round before, until nothing is added.
         """
         for _ in range(_MAX_ROUNDS):
             found: dict[cst.CSTNode, list[tuple[Script, cst.Call]]] = {}
@@ -129,7 +139,7 @@ class Calls:
             self._sites = found
             self._flow.forget()
 
-    # -- classes -----------------------------------------------------------------------------------------------
+    # -- classes ---------------------------------------------------------------------------------------------
 
     def method(self, script: Script, owner: cst.ClassDef, name: str) -> tuple[Script, cst.FunctionDef] | None:
         """Return the definition of a method in a class or the program's classes it inherits from."""
@@ -154,7 +164,7 @@ class Calls:
                         stack.append((origin.script, origin.node))
 
     def family(self, script: Script, owner: cst.ClassDef) -> list[tuple[Script, cst.ClassDef]]:
-        """Return a class and the program's classes that inherit from it: what ``self`` can be in its methods."""
+        """Return a class and its heirs in the program: what ``self`` can be in its methods."""
         if self._heirs is None:
             self._heirs = {}
             for home in self._project.scripts():
@@ -169,7 +179,9 @@ class Calls:
         found: set[str] = set()
         for home, cls in self.ancestry(script, owner):
             for base in cls.bases:
-                found.update(o.qualified for o in self._flow.origins(home, base.value) if o.kind == "external")
+                found.update(
+                    o.qualified for o in self._flow.origins(home, base.value) if o.kind == "external"
+                )
         return found
 
     def owner(self, script: Script, function: cst.CSTNode) -> cst.ClassDef | None:
@@ -182,7 +194,7 @@ class Calls:
             owner = home.tree.parent.get(block) if block is not None else None
         return owner if isinstance(owner, cst.ClassDef) else None
 
-    # -- arguments ---------------------------------------------------------------------------------------------
+    # -- arguments -------------------------------------------------------------------------------------------
 
     def argument(self, script: Script, call: cst.Call, function: Function, name: str) -> object:
         """Return what a call passes for a parameter: (file, expression), None (not passed) or ``...``."""

@@ -70,7 +70,8 @@ def _compare(flow: Flow, script: Script, node: cst.Comparison, calls: tuple[Edge
 def possible(flow: Flow, script: Script, node: cst.CSTNode, calls: tuple[Edge, ...]) -> bool:
     """Whether ``node`` can be reached in a context, as far as constants given by its calls tell.
 
-    Neither an ``if`` around it says no, nor one before it that says yes and leaves the function. Without a context
+    Neither an ``if`` around it says no, nor one before it that says yes and leaves the function. Without a
+    context
     everything is possible: a flag at the head of a script is there to be switched.
     """
     if not calls:
@@ -82,7 +83,9 @@ def possible(flow: Flow, script: Script, node: cst.CSTNode, calls: tuple[Edge, .
             if value is not ... and bool(value) is not (below is parent.body):
                 return False
         body = getattr(parent, "body", None)
-        if isinstance(body, (list, tuple)) and any(_left(flow, script, s, calls) for s in _before(body, below)):
+        if isinstance(body, (list, tuple)) and any(
+            _left(flow, script, s, calls) for s in _before(body, below)
+        ):
             return False
         if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
             break
@@ -97,7 +100,9 @@ def _before(body: list[cst.CSTNode] | tuple[cst.CSTNode, ...], statement: cst.CS
 
 def _left(flow: Flow, script: Script, statement: cst.CSTNode, calls: tuple[Edge, ...]) -> bool:
     """Whether a statement is an ``if`` that surely leaves its block in this context."""
-    if not isinstance(statement, cst.If) or not (suite_leaves(statement.body) or statement.orelse is not None):
+    if not isinstance(statement, cst.If) or not (
+        suite_leaves(statement.body) or statement.orelse is not None
+    ):
         return False
     value = constant(flow, script, statement.test, calls)
     if value is ...:

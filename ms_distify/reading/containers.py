@@ -15,11 +15,13 @@ from .script import Script
 if TYPE_CHECKING:
     from .flow import Flow
 
-# Methods that put something into a container: name -> (position of the value, whether the value's elements are meant).
+# Methods that put something into a container: name -> (position of the value, whether the value's elements
+# are meant).
 _PUTTING = {"append": (0, False), "appendleft": (0, False), "add": (0, False), "insert": (1, False),
             "extend": (0, True), "update": (0, True), "setdefault": (1, False)}  # fmt: skip
 
-# Something put into a container: file, container, key (``...`` where not literal), value, what is taken of the value.
+# Something put into a container: file, container, key (``...`` where not literal), value, what is taken of
+# the value.
 _Put = tuple[Script, cst.BaseExpression, object, cst.BaseExpression, Selectors]
 
 
@@ -39,7 +41,12 @@ class Containers:
         kind, key = at.selectors[0]
         rest = at.taking(*at.selectors[1:])
         starred = any(isinstance(element, cst.StarredElement) for element in node.elements)
-        if kind == "item" and isinstance(key, int) and not starred and -len(node.elements) <= key < len(node.elements):
+        if (
+            kind == "item"
+            and isinstance(key, int)
+            and not starred
+            and -len(node.elements) <= key < len(node.elements)
+        ):
             yield from self._flow.walk(node.elements[key].value, rest)
             return
         for element in node.elements:
@@ -82,10 +89,10 @@ class Containers:
             yield at.origin("unknown", node, reason="a comprehension as a whole")
 
     def put_in(self, container: cst.CSTNode, at: At) -> Iterator[Origin]:
-        """Go on at what ``d[key] = value``, ``l.append(value)`` and the like put into a container that is written out.
+        """Go on at what ``d[key] = value``, ``l.append(value)`` and the like put into a container.
 
-        Only under the name the container is assigned to: following every list that is appended to anywhere would
-        lead through all of a program.
+        Only under the name the container is assigned to: following every list that is appended to anywhere
+        would lead through all of a program.
         """
         for name in self._names(at.script, container):
             yield from self.put_under(name, at)
@@ -95,7 +102,9 @@ class Containers:
         kind, key = at.selectors[0]
         spelled = dotted(name)
         for script, receiver, own, value, path in self._by_name().get(spelled or "", ()):
-            if script is not at.script or (kind == "item" and isinstance(key, str) and own is not ... and own != key):
+            if script is not at.script or (
+                kind == "item" and isinstance(key, str) and own is not ... and own != key
+            ):
                 continue
             if isinstance(name, cst.Name) and not self._same(script, name, receiver):
                 continue
@@ -105,7 +114,8 @@ class Containers:
         """Whether two uses of a name mean the same variable."""
         assert isinstance(receiver, cst.Name)
         homes = [
-            next((b.scope for b in script.bindings.lookup(use)), script.bindings.scope_of(use)) for use in (name, receiver)
+            next((b.scope for b in script.bindings.lookup(use)), script.bindings.scope_of(use))
+            for use in (name, receiver)
         ]
         return homes[0] is homes[1]
 

@@ -10,7 +10,7 @@ FunctionNode = Union[cst.FunctionDef, cst.Lambda]
 
 
 def parameters(function: FunctionNode) -> list[cst.Param]:
-    """Return all parameters of a function in order: positional-only, plain, ``*args``, keyword-only, ``**kwargs``."""
+    """Return all parameters of a function in order, ``*args`` and ``**kwargs`` among them."""
     params = function.params
     found = [*params.posonly_params, *params.params]
     if isinstance(params.star_arg, cst.Param):

@@ -1,9 +1,10 @@
 """Where does this value come from? One mechanism, used by every rule that asks.
 
 A walk starts at an expression and goes backwards: through assignments, tuple slots, attributes of ``self``,
-parameters to their call sites, calls into what the called function returns, imports into their files. It ends at
-origins: a call into a library, a class of the program, a literal, or a place it cannot pass, which is named.
-The calls walked *into* on the way are the origin's context: they tell which call sites an edit must go through.
+parameters to their call sites, calls into what the called function returns, imports into their files. It ends
+at origins: a call into a library, a class of the program, a literal, or a place it cannot pass, which is
+named. The calls walked *into* on the way are the origin's context: they tell which call sites an edit must go
+through.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ..mindspore import names
-from . import constants, handed_on
+from . import constants, handed_on, members
 from .bindings import Binding, Scope, Selector, literal, parameters
 from .calls import Calls, decorated, is_static
 from .containers import Containers
+from .members import OF_NOTHING
 from .origin import ELEMENT, At, Edge, Function, Origin, Selectors
 from .script import Script
 
@@ -30,7 +32,6 @@ _Key = tuple[cst.CSTNode, Selectors, tuple[cst.Call, ...]]
 _MAX_LEVEL = 150
 _MAX_STEPS = 20_000
 _MAX_CALLS = 8
-OF_NOTHING = "of None"
 
 
 class Flow:
@@ -42,7 +43,10 @@ class Flow:
         self._containers = Containers(self)
         self._known: dict[_Key, list[Origin]] = {}
         self._open: set[_Key] = set()
-        self._partly: dict[_Key, list[Origin]] = {}  # found within the walk under way, cut short somewhere below
+        self._partly: dict[
+            _Key, list[Origin]
+        ] = {}  # found within the walk under way, cut short somewhere below
+        self._importing: set[Binding] = set()
         self._cuts = 0  # how often a walk was cut short because it led back to itself
         self._level = 0
         self._steps = _MAX_STEPS
@@ -52,10 +56,14 @@ class Flow:
         """Forget what was found with fewer call sites known."""
         self._known.clear()
 
-    # -- what rules ask ----------------------------------------------------------------------------------------
+    # -- what rules ask --------------------------------------------------------------------------------------
 
     def origins(
-        self, script: Script, node: cst.BaseExpression, calls: tuple[Edge, ...] = (), selectors: Selectors = ()
+        self,
+        script: Script,
+        node: cst.BaseExpression,
+        calls: tuple[Edge, ...] = (),
+        selectors: Selectors = (),
     ) -> list[Origin]:
         """Return every place the value of an expression can come from.
 
@@ -83,7 +91,16 @@ class Flow:
             return partly
         if self._level >= _MAX_LEVEL or self._steps <= 0:
             self._cuts += 1
-            return [Origin("unknown", script, node, calls=calls, selectors=selectors, reason="too many ways lead here")]
+            return [
+                Origin(
+                    "unknown",
+                    script,
+                    node,
+                    calls=calls,
+                    selectors=selectors,
+                    reason="too many ways lead here",
+                )
+            ]
         self._open.add(key)
         self._level += 1
         self._steps -= 1
@@ -96,7 +113,9 @@ class Flow:
             if self._level == 0:
                 self._steps = _MAX_STEPS
                 self._partly.clear()
-        unique = {(o.node, o.kind, o.qualified, o.calls, o.selectors, o.methods, o.partials): o for o in walked}
+        unique = {
+            (o.node, o.kind, o.qualified, o.calls, o.selectors, o.methods, o.partials): o for o in walked
+        }
         found = list(unique.values())
         if cuts == self._cuts or not self._open:
             self._known[key] = found
@@ -114,7 +133,7 @@ class Flow:
         return found.pop() if len(found) == 1 else ""
 
     def call_sites(self, function: cst.CSTNode) -> list[tuple[Script, cst.Call]]:
-        """Return the calls that can enter a function, a method (``construct`` through its instance) or lambda."""
+        """Return the calls that can enter a function, a lambda or a method (``construct`` too)."""
         return self._calls.call_sites(function)
 
     def targets(self, script: Script, call: cst.Call) -> list[tuple[Script, Function]]:
@@ -138,14 +157,14 @@ class Flow:
         return self._calls.argument(script, call, function, name)
 
     def constant(self, script: Script, node: cst.CSTNode | None, calls: tuple[Edge, ...] = ()) -> object:
-        """Return the value of an expression where it is a literal in this context, ``...`` where it is not."""
+        """Return the value of an expression if it is a literal in this context, else ``...``."""
         return constants.constant(self, script, node, calls)
 
     def possible(self, script: Script, node: cst.CSTNode, calls: tuple[Edge, ...]) -> bool:
         """Whether ``node`` can be reached in a context: no ``if`` around it tests a constant that says no."""
         return constants.possible(self, script, node, calls)
 
-    # -- the walk ----------------------------------------------------------------------------------------------
+    # -- the walk --------------------------------------------------------------------------------------------
 
     def walk(self, node: cst.BaseExpression, at: At) -> Iterator[Origin]:
         """Go on at another expression."""
@@ -160,7 +179,7 @@ class Flow:
         if isinstance(node, cst.Name):
             yield from self._name(node, at)
         elif isinstance(node, cst.Attribute):
-            yield from self.attribute(node.value, node.attr.value, node, at)
+            yield from members.attribute(self, node.value, node.attr.value, node, at)
         elif isinstance(node, cst.Call):
             for origin in self._calls.callees(at.script, node.func, at.calls):
                 yield from self._result(node, origin, at)
@@ -193,7 +212,11 @@ class Flow:
             yield at.origin("unknown", node, reason="an expression that cannot be followed")
 
     def _binary(self, node: cst.BinaryOperation, at: At) -> Iterator[Origin]:
-        if literal(node.left) is not ... or literal(node.right) is not ... or not isinstance(node.operator, cst.Add):
+        if (
+            literal(node.left) is not ...
+            or literal(node.right) is not ...
+            or not isinstance(node.operator, cst.Add)
+        ):
             yield at.origin("unknown", node, reason="a computed value")
             return
         at = replace(at, methods=(*at.methods, (at.script, node)))
@@ -222,7 +245,7 @@ class Flow:
         """Yield what is put into containers: file, container, key (``...`` where not literal), value."""
         return self._containers.puts()
 
-    # -- names -------------------------------------------------------------------------------------------------
+    # -- names -----------------------------------------------------------------------------------------------
 
     def _name(self, node: cst.Name, at: At) -> Iterator[Origin]:
         bindings = at.script.bindings.lookup(node)
@@ -232,15 +255,16 @@ class Flow:
                 return
             for home, found in self.project.star_names(at.script, node.value):
                 for binding in found:
-                    yield from self._binding(binding, replace(at, script=home), node)
+                    yield from self.binding(binding, replace(at, script=home), node)
                 return
             yield at.origin("external", node, node.value)
             return
         feasible = [b for b in bindings if self.possible(at.script, b.node, at.calls)]
         for binding in feasible or bindings:
-            yield from self._binding(binding, at, node)
+            yield from self.binding(binding, at, node)
 
-    def _binding(self, binding: Binding, at: At, use: cst.CSTNode) -> Iterator[Origin]:
+    def binding(self, binding: Binding, at: At, use: cst.CSTNode) -> Iterator[Origin]:
+        """Go on at what a binding binds."""
         node = binding.node
         if binding.kind == "import":
             yield from self._import(binding, at)
@@ -270,7 +294,7 @@ class Flow:
             yield from self.walk(current.value, joined)
             for earlier in at.script.bindings.reaching(current, binding.scope, binding.name):
                 if not isinstance(earlier.node, cst.AugAssign):
-                    yield from self._binding(earlier, joined, current)
+                    yield from self.binding(earlier, joined, current)
                 elif earlier.node not in gathered:
                     gathered.append(earlier.node)
                     pending.append(earlier.node)
@@ -284,21 +308,28 @@ class Flow:
         home, attribute = found
         if attribute is None:
             yield replace(at, script=home).origin("module", home.tree.module, qualified)
-            return
-        yield from self._member(home, attribute, at, binding.node)
+        elif binding in self._importing:
+            # Two files that take a name from each other: the other ways to it say where it comes from.
+            self._cuts += 1
+        else:
+            self._importing.add(binding)
+            try:
+                yield from list(self.member(home, attribute, at, binding.node))
+            finally:
+                self._importing.discard(binding)
 
-    def _member(self, home: Script, attribute: str, at: At, node: cst.CSTNode) -> Iterator[Origin]:
+    def member(self, home: Script, attribute: str, at: At, node: cst.CSTNode) -> Iterator[Origin]:
         """Go on at a module-level name of another file."""
         bindings = home.bindings.global_bindings(attribute)
         if not bindings:
             for script, found in self.project.star_names(home, attribute):
                 home, bindings = script, found
         for binding in bindings:
-            yield from self._binding(binding, replace(at, script=home), node)
+            yield from self.binding(binding, replace(at, script=home), node)
         if not bindings:
             yield at.origin("unknown", node, reason=f"{attribute} is not found in {home.path}")
 
-    # -- parameters and calls ----------------------------------------------------------------------------------
+    # -- parameters and calls --------------------------------------------------------------------------------
 
     def _parameter(self, scope: Scope, param: cst.Param, at: At) -> Iterator[Origin]:
         function = scope.node
@@ -320,7 +351,9 @@ class Flow:
             yield from self._argument(script, call, function, param, replace(at, calls=()))
         if not sites:
             name = getattr(getattr(function, "name", None), "value", "a lambda")
-            yield at.origin("unknown", param, reason=f"parameter {param.name.value} of {name}, which is not called here")
+            yield at.origin(
+                "unknown", param, reason=f"parameter {param.name.value} of {name}, which is not called here"
+            )
 
     def _argument(
         self, script: Script, call: cst.Call, function: Function, param: cst.Param, at: At
@@ -336,12 +369,14 @@ class Flow:
             home = self.project.home(function) or script
             yield from self.walk(param.default, replace(at, script=home))
         else:
-            yield replace(at, script=script).origin("unknown", call, reason=f"{param.name.value} is not passed")
+            yield replace(at, script=script).origin(
+                "unknown", call, reason=f"{param.name.value} is not passed"
+            )
 
     def _result(self, node: cst.Call, callee: Origin, at: At) -> Iterator[Origin]:
         """Go on at what calling ``callee`` gives."""
         if callee.kind == "class" and isinstance(callee.node, cst.ClassDef):
-            yield from self._instance(callee, at)
+            yield from members.instance(self, callee, at)
             return
         entered = self._calls.entered(callee)
         if entered is not None:
@@ -373,101 +408,16 @@ class Flow:
                 elif item.value is not None:
                     yield from self.walk(item.value, inner.taking(*at.selectors[1:]))
         else:
-            values = [function.body] if isinstance(function, cst.Lambda) else home.bindings.returns.get(function, [])
+            values = (
+                [function.body]
+                if isinstance(function, cst.Lambda)
+                else home.bindings.returns.get(function, [])
+            )
             feasible = [v for v in values if self.possible(home, v, inner.calls)]
             for value in feasible or values:
                 yield from self.walk(value, inner)
             if not values:
                 yield at.origin("unknown", node, reason="the called function returns nothing")
-
-    def _instance(self, cls: Origin, at: At) -> Iterator[Origin]:
-        """End in an instance of a class of the program, or go on at what iterating over it gives."""
-        assert isinstance(cls.node, cst.ClassDef)
-        inner = replace(at, script=cls.script)
-        special = ("__iter__", "__next__", "__getitem__") if at.selectors else ()
-        for name in special:
-            found = self.method(cls.script, cls.node, name)
-            if found is None:
-                continue
-            home, function = found
-            values = [(y.value, at.selectors[1:]) for y in home.bindings.yields.get(function, ())]
-            if not values:
-                values = [(v, at.selectors if name == "__iter__" else at.selectors[1:])
-                          for v in home.bindings.returns.get(function, ())]  # fmt: skip
-            values = [(v, s) for v, s in values if not (isinstance(v, cst.Name) and v.value == "self")]
-            for value, selectors in values:
-                if isinstance(value, cst.From):
-                    yield from self.walk(value.item, replace(inner, script=home, selectors=at.selectors))
-                elif value is not None:
-                    yield from self.walk(value, replace(inner, script=home, selectors=selectors))
-            if values:
-                return
-        yield inner.origin("instance", cls.node)
-
-    # -- attributes --------------------------------------------------------------------------------------------
-
-    def attribute(self, value: cst.BaseExpression, name: str, node: cst.CSTNode, at: At) -> Iterator[Origin]:
-        """Go on at an attribute of what an expression gives."""
-        for origin in self.origins(at.script, value, at.calls):
-            if origin.kind == "external":
-                joined = names.canonical(f"{origin.qualified}.{name}")
-                local = self.project.module_attribute(at.script, joined)
-                if local is not None:
-                    yield replace(at, script=local).origin("module", local.tree.module, joined)
-                else:
-                    yield at.origin("external", node, joined)
-            elif origin.kind == "module":
-                yield from self._member(origin.script, name, at, node)
-            elif origin.kind in ("instance", "class") and isinstance(origin.node, cst.ClassDef):
-                inner = replace(at, script=origin.script, calls=origin.calls)
-                yield from self._class_attribute(origin, origin.node, name, inner, node)
-            elif origin.kind == "call":
-                yield at.origin("external", node, f"{origin.qualified}().{name}")
-            elif origin.kind == "literal" and not origin.selectors and literal(origin.node) is None:
-                yield at.origin("unknown", node, reason=f"attribute {name} {OF_NOTHING}")
-            else:
-                yield at.origin("unknown", node, reason=f"attribute {name} of something that cannot be followed")
-
-    def _class_attribute(
-        self, origin: Origin, owner: cst.ClassDef, name: str, at: At, node: cst.CSTNode
-    ) -> Iterator[Origin]:
-        method = self.method(origin.script, owner, name)
-        if method is not None:
-            home, function = method
-            if decorated(function, "property") or decorated(function, "cached_property"):
-                for value in home.bindings.returns.get(function, []):
-                    yield from self.walk(value, replace(at, script=home))
-                return
-            yield replace(at, script=home).origin("function", function)
-            return
-        found = False
-        family = list(self.ancestry(origin.script, owner))
-        for home, cls in family:
-            for binding in home.bindings.scopes[cls].bindings.get(name, []):
-                found = True
-                yield from self._binding(binding, replace(at, script=home), node)
-        classes = [cls for _, cls in family]
-        for script, target, value, path in self.project.attribute_assignments(name):
-            if self._assigns_to(script, target, classes):
-                found = True
-                yield from self.walk(value, replace(at, script=script, selectors=(*path, *at.selectors)))
-        if not found and name in names.INHERITED:
-            if any(names.is_train_cell(base) for base in self.library_bases(origin.script, owner)):
-                yield at.origin("call", owner, names.INHERITED[name])
-                return
-        if not found:
-            yield at.origin("unknown", node, reason=f"attribute {name} of {owner.name.value} is set nowhere here")
-
-    def _assigns_to(self, script: Script, target: cst.Attribute, family: list[cst.ClassDef]) -> bool:
-        """Whether ``target`` (``something.name = ...``) sets an attribute on an instance of one of these classes."""
-        for origin in self.origins(script, target.value):
-            if origin.node in family and origin.kind in ("instance", "class"):
-                return True
-            if origin.kind == "instance" and isinstance(origin.node, cst.ClassDef):
-                # set in a subclass, read in its base
-                if any(cls in family for _, cls in self.ancestry(origin.script, origin.node)):
-                    return True
-        return False
 
 
 __all__ = ["ELEMENT", "OF_NOTHING", "Edge", "Flow", "Origin", "Selectors"]

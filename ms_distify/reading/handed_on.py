@@ -1,4 +1,4 @@
-"""Library calls that hand on what they are given: iterators, ``enumerate``, ``zip``, dataset methods, ``getattr``."""
+"""Library calls that hand on what they are given: iterators, ``zip``, dataset methods, ``getattr``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ..mindspore import catalog, names
+from . import members
 from .bindings import literal
 from .origin import ELEMENT, At, Origin
 
@@ -17,13 +18,14 @@ if TYPE_CHECKING:
 
 # Built-ins and wrappers that give their first argument in the same shape.
 _TRANSPARENT = frozenset(
-    {"iter", "list", "tuple", "reversed", "sorted", "tqdm.tqdm", "tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm",
-     "tqdm.autonotebook.tqdm", "tqdm.std.tqdm", "tqdm.rich.tqdm", "copy.copy", "copy.deepcopy", "alive_progress.alive_it",
-     "rich.progress.track", "progressbar.progressbar", "itertools.islice", "itertools.cycle", "itertools.chain",
-     "mindspore.DatasetHelper", "mindspore.dataset_helper.DatasetHelper",
-     "mindspore.connect_network_with_dataset",
-     "mindspore.dataset_helper.connect_network_with_dataset"}
-)  # fmt: skip
+    """
+    iter list tuple reversed sorted copy.copy copy.deepcopy itertools.islice itertools.cycle itertools.chain
+    tqdm tqdm.tqdm tqdm.auto.tqdm tqdm.notebook.tqdm tqdm.autonotebook.tqdm tqdm.std.tqdm tqdm.rich.tqdm
+    rich.progress.track progressbar.progressbar alive_progress.alive_it
+    mindspore.DatasetHelper mindspore.dataset_helper.DatasetHelper
+    mindspore.connect_network_with_dataset mindspore.dataset_helper.connect_network_with_dataset
+    """.split()
+)
 # Of these, what they give is made of every argument.
 _OF_ALL = frozenset({"itertools.chain"})
 # The keyword under which the first argument may be passed.
@@ -72,7 +74,9 @@ def library_call(flow: Flow, node: cst.Call, callee: Origin, at: At) -> Iterator
     qualified = callee.qualified
     args = [arg.value for arg in node.args if arg.keyword is None and not arg.star]
     if not args:
-        args = [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value in _FIRST_KEYWORDS]
+        args = [
+            arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value in _FIRST_KEYWORDS
+        ]
     if qualified == "enumerate" and args:
         yield from _enumerate(flow, node, args[0], at)
     elif qualified == "zip" and args:
@@ -80,7 +84,7 @@ def library_call(flow: Flow, node: cst.Call, callee: Origin, at: At) -> Iterator
     elif qualified == "next" and args:
         yield from flow.walk(args[0], at.taking(ELEMENT, *at.selectors))
     elif qualified == "getattr" and len(args) > 1 and isinstance(literal(args[1]), str):
-        yield from flow.attribute(args[0], str(literal(args[1])), node, at)
+        yield from members.attribute(flow, args[0], str(literal(args[1])), node, at)
     elif qualified in _TRANSPARENT and args:
         for value in args if qualified in _OF_ALL else args[:1]:
             yield from flow.walk(value, at)
@@ -119,7 +123,9 @@ def _container(flow: Flow, node: cst.Call, args: list[cst.BaseExpression], at: A
     rest = at.taking(*at.selectors[1:])
     found = False
     for arg in node.args:
-        if arg.keyword is not None and (kind != "item" or not isinstance(key, str) or arg.keyword.value == key):
+        if arg.keyword is not None and (
+            kind != "item" or not isinstance(key, str) or arg.keyword.value == key
+        ):
             found = True
             yield from flow.walk(arg.value, rest)
     for value in args:

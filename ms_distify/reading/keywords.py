@@ -13,7 +13,7 @@ _DICTS = frozenset({"dict", "collections.OrderedDict"})
 
 
 def star_keywords(flow: Flow, script: Script, call: cst.Call) -> Keywords | None:
-    """Return the keywords that ``**`` arguments of a call can carry, with their values; None if they cannot be known."""
+    """Return the keywords that ``**`` arguments can carry, with their values; None if not known."""
     found: Keywords = {}
     for arg in call.args:
         if arg.star == "**" and not _gather(flow, script, arg.value, found, set()):
@@ -34,7 +34,9 @@ def _gather(
     origins = flow.origins(script, node)
     return (
         bool(origins)
-        and all(_mapping(flow, origin.script, origin.node, origin.qualified, found, seen) for origin in origins)
+        and all(
+            _mapping(flow, origin.script, origin.node, origin.qualified, found, seen) for origin in origins
+        )
         and _added(flow, script, node, found)
     )
 

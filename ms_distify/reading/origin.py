@@ -32,9 +32,9 @@ class Origin:
     """Where a walk ended.
 
     Attributes:
-        kind: "call" (of something outside the program), "external" (such a thing itself), "function", "class",
-            "instance" (of a class of the program), "generator" (what calling a generator function gives), "module",
-            "literal", "unknown".
+        kind: "call" (of something outside the program), "external" (such a thing itself), "function",
+            "class", "instance" (of a class of the program), "generator" (what calling a generator function
+            gives), "module", "literal", "unknown".
         script: the file of ``node``.
         node: the expression or definition.
         qualified: for call and external: the dotted name, in the form of ``names.canonical``.

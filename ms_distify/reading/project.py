@@ -1,7 +1,7 @@
 """The files of one program and the imports between them.
 
-Imports are resolved as Python would from the place of the started script: its folder first, then literal additions
-to ``sys.path``; relative imports from the importing file. Anything not found there is a library.
+Imports are resolved as Python would from the place of the started script: its folder first, then literal
+additions to ``sys.path``; relative imports from the importing file. Anything not found there is a library.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ class Project:
                         for module in self._modules_of(script, binding):
                             yield binding.node, module
         for node, name in script.bindings.stars:
-            module = self._find(script, name)
-            if module is not None:
-                yield node, module
+            starred = self._find(script, name)
+            if starred is not None:
+                yield node, starred
 
     def _modules_of(self, script: Script, binding: Binding) -> Iterator[Script]:
         if isinstance(binding.node, cst.Import):
@@ -104,7 +104,10 @@ class Project:
             # `from . import x`: the dots that rpartition took off belong to the module
             head = "." * (len(qualified) - len(qualified.lstrip(".")))
         module = self._find(script, head)
-        if module is not None and attribute in module.bindings.module.bindings:
+        # `from . import data` in a package's own __init__ means the file data.py: nothing else has that name
+        # yet.
+        own = module is script
+        if module is not None and not own and attribute in module.bindings.module.bindings:
             return module, attribute
         submodule = self._find(script, qualified)
         if submodule is not None:
@@ -112,7 +115,7 @@ class Project:
         return None if module is None else (module, attribute)
 
     def module_attribute(self, script: Script, dotted: str) -> Script | None:
-        """Return the local file that ``package.module`` stands for where the package's folder has no file itself."""
+        """Return the local file of ``package.module`` where the package's folder has no file itself."""
         if dotted.startswith("mindspore") or not self._roots:
             return None
         return self._find(script, dotted)
@@ -183,7 +186,9 @@ class Project:
 
     def _load(self, base: Path, parts: list[str]) -> Script | None:
         path = base.joinpath(*parts)
-        candidates = [path / "__init__.py"] if not parts else [path / "__init__.py", path.with_name(path.name + ".py")]
+        candidates = (
+            [path / "__init__.py"] if not parts else [path / "__init__.py", path.with_name(path.name + ".py")]
+        )
         for candidate in candidates:
             file = candidate
             if file in self._by_file:

@@ -24,10 +24,12 @@ class Reaching:
         self.every = every
 
     def inside(self, node: cst.CSTNode) -> list[Binding]:
+        """Return the bindings that stand in a node."""
         start, end = self.tree.span(node)
         return [binding for binding in self.every if start <= binding.at < end]
 
     def before(self, node: cst.CSTNode) -> list[Binding]:
+        """Return the bindings in force when ``node`` is evaluated."""
         found: list[Binding] = []
         # A walrus or an earlier part of the same statement is rare enough to count as possible.
         current = node
@@ -63,7 +65,7 @@ class Reaching:
         return _unique(found) or list(self.every)
 
     def effect(self, statement: cst.CSTNode) -> tuple[list[Binding], bool]:
-        """Return the bindings a statement may leave behind, and whether it surely binds (or never falls through)."""
+        """Return the bindings a statement may leave behind, and whether it surely binds (or leaves)."""
         inside = self.inside(statement)
         if not inside:
             return [], _leaves(statement)
@@ -84,6 +86,7 @@ class Reaching:
         return inside, False
 
     def suite(self, block: cst.CSTNode) -> tuple[list[Binding], bool]:
+        """Return what a block may leave behind, and whether it surely binds (or leaves)."""
         found: list[Binding] = []
         for statement in reversed(getattr(block, "body", ())):
             some, complete = self.effect(statement)

@@ -1,7 +1,8 @@
 """Which dataset trains, which evaluates, and how that is known.
 
-Roles come from where a dataset flows: the walk starts at what consumes it (``model.train``, a loop whose body steps
-an optimizer, ``model.eval``) and goes back to the constructor. Names are not asked while the flow can tell.
+Roles come from where a dataset flows: the walk starts at what consumes it (``model.train``, a loop whose body
+steps an optimizer, ``model.eval``) and goes back to the constructor. Names are not asked while the flow can
+tell.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ class Use:
     """One consumer that a dataset reaches.
 
     Attributes:
-        role: "train", "eval" (a metric or a plain look at the rows), or "read" (rows looked at, nothing computed from
-            them that the program could learn from).
+        role: "train", "eval" (a metric or a plain look at the rows), or "read" (rows looked at, nothing
+            computed from them that the program could learn from).
         script: the file of the consumer.
         node: the consuming call or loop.
         how: what it is, for messages: "model.train at train.py:88".
@@ -68,7 +69,8 @@ class Roles:
     Attributes:
         sites: the constructors.
         sinks: the consumers.
-        lost: the consumers that a walk back from did not lead to a constructor, with the place where it ended.
+        lost: the consumers that a walk back from did not lead to a constructor, with the place where it
+            ended.
     """
 
     def __init__(self, project: Project, flow: Flow) -> None:
@@ -85,7 +87,7 @@ class Roles:
         for sink, lost in ends:
             self._lose(sink, lost)
 
-    # -- constructors ------------------------------------------------------------------------------------------
+    # -- constructors ----------------------------------------------------------------------------------------
 
     def _constructors(self) -> list[Site]:
         found = []
@@ -96,7 +98,7 @@ class Roles:
                     found.append(Site(script, call, name))
         return found
 
-    # -- steps -------------------------------------------------------------------------------------------------
+    # -- steps -----------------------------------------------------------------------------------------------
 
     def steps(self, script: Script, node: cst.CSTNode | Iterable[cst.CSTNode]) -> bool:
         """Whether running ``node`` (a block or body) updates weights, in it or in what it calls."""
@@ -107,7 +109,8 @@ class Roles:
             return known
         self._steps[node] = False
         found = any(
-            self.is_step(script, call) or any(self.steps(home, body_of(f)) for home, f in self.flow.targets(script, call))
+            self.is_step(script, call)
+            or any(self.steps(home, body_of(f)) for home, f in self.flow.targets(script, call))
             for call in calls_in(node)
         )
         self._steps[node] = found
@@ -126,7 +129,7 @@ class Roles:
         assert isinstance(origin.node, cst.ClassDef)
         return self.flow.library_bases(origin.script, origin.node)
 
-    # -- the way back ------------------------------------------------------------------------------------------
+    # -- the way back ----------------------------------------------------------------------------------------
 
     def _follow(self, sink: Sink) -> list[Origin]:
         """Give the constructors that reach a sink their use, and return the ends that are none."""
@@ -166,7 +169,9 @@ class Roles:
             or self._run_by_fed(sink.script, sink.node, set())
         )
 
-    def _runs(self, script: Script, node: cst.CSTNode, wanted: set[cst.CSTNode], seen: set[cst.CSTNode]) -> bool:
+    def _runs(
+        self, script: Script, node: cst.CSTNode, wanted: set[cst.CSTNode], seen: set[cst.CSTNode]
+    ) -> bool:
         """Whether one of some nodes is in ``node`` or in what it calls."""
         if node in seen:
             return False

@@ -1,4 +1,4 @@
-"""What consumes datasets: ``model.train`` and its kin, loops, ``next()``, train cells and gradient functions."""
+"""What consumes datasets: ``model.train`` and its kin, loops, train cells and gradient functions."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Sinks:
             for loop in script.bindings.loops:
                 yield self._loop(script, loop)
 
-    # -- Model -------------------------------------------------------------------------------------------------
+    # -- Model -----------------------------------------------------------------------------------------------
 
     def _methods(self, script: Script, call: cst.Call) -> Iterator[Sink]:
         func = call.func
@@ -116,7 +116,7 @@ class Sinks:
             return True
         return None if None in answers else False
 
-    # -- loops and iterators -----------------------------------------------------------------------------------
+    # -- loops and iterators ---------------------------------------------------------------------------------
 
     def _loop(self, script: Script, loop: cst.For | cst.CompFor) -> Sink:
         body = loop.body if isinstance(loop, cst.For) else script.tree.parent[loop]
@@ -127,7 +127,11 @@ class Sinks:
         qualified = self.flow.qualified(script, call)
         if qualified == "next" and call.args:
             around = next(
-                (n for n in script.tree.ancestors(call) if isinstance(n, (cst.For, cst.While, cst.FunctionDef))),
+                (
+                    n
+                    for n in script.tree.ancestors(call)
+                    if isinstance(n, (cst.For, cst.While, cst.FunctionDef))
+                ),
                 script.tree.module,
             )
             role = "train" if self.roles.steps(script, around.body) else "read"
@@ -141,7 +145,9 @@ class Sinks:
                     for origin in self.flow.origins(script, stepping)
                     for home, function in self._runs(origin)
                 )
-                yield Sink("train" if steps else "read", script, call, value, "data_sink", sure=False, must=steps)
+                yield Sink(
+                    "train" if steps else "read", script, call, value, "data_sink", sure=False, must=steps
+                )
 
     def _runs(self, origin: Origin) -> Iterator[tuple[Script, cst.FunctionDef | cst.Lambda]]:
         node = origin.node
@@ -152,10 +158,10 @@ class Sinks:
             if found is not None:
                 yield found
 
-    # -- rows that reach a step ----------------------------------------------------------------------------------
+    # -- rows that reach a step ------------------------------------------------------------------------------
 
     def _fed_step(self, script: Script, call: cst.Call) -> Iterator[Sink]:
-        """What a train cell or a gradient function is called with comes from a training dataset, whatever the way."""
+        """What a train cell or a gradient function is called with comes from a training dataset."""
         if not call.args or not self._learns(script, call):
             return
         for arg in call.args:
@@ -169,8 +175,12 @@ class Sinks:
             if origin.kind == "call" and names.is_train_cell(origin.qualified):
                 return True
             if origin.kind == "call" and origin.qualified in names.GRADIENT_CALLS:
-                around = next((n for n in script.tree.ancestors(call) if isinstance(n, cst.FunctionDef)), None)
-                return self.roles.steps(script, around.body if around is not None else script.tree.module.body)
+                around = next(
+                    (n for n in script.tree.ancestors(call) if isinstance(n, cst.FunctionDef)), None
+                )
+                return self.roles.steps(
+                    script, around.body if around is not None else script.tree.module.body
+                )
             if origin.kind == "instance" and isinstance(origin.node, cst.ClassDef):
                 bases = self.flow.library_bases(origin.script, origin.node)
                 if any(names.is_train_cell(base) for base in bases):
@@ -182,7 +192,7 @@ class Sinks:
 
 
 def argument(call: cst.Call, position: int | None, keyword: str) -> cst.BaseExpression | None:
-    """Return the argument a call passes at a position or by keyword; None if it passes none or hides it in ``*``."""
+    """Return the argument at a position or by keyword; None if there is none or ``*`` hides it."""
     place = 0
     for arg in call.args:
         if arg.keyword is not None:

@@ -21,11 +21,11 @@ from .source import LINE_END, MAX_NESTING, Source, SourceError, deepest_brackets
 # Anything that holds a list of statements.
 Block = Union[cst.Module, cst.IndentedBlock, cst.SimpleStatementSuite, cst.SimpleStatementLine]
 # Fields that hold only layout: never a child that means something.
-_LAYOUT = frozenset(
-    """comma lpar rpar semicolon dot equal colon leading_lines lines_after_decorators header footer indent
-    lbracket rbracket newline trailing_whitespace leading_whitespace lines_after_module lbrace rbrace
-    whitespace_before_colon asynchronous""".split()
-)
+_LAYOUT_NAMES = """
+    comma lpar rpar semicolon dot equal colon leading_lines lines_after_decorators header footer
+    indent lbracket rbracket newline trailing_whitespace leading_whitespace lines_after_module lbrace rbrace
+    whitespace_before_colon asynchronous"""
+_LAYOUT = frozenset(_LAYOUT_NAMES.split())
 # White space behind the last line of code; a line end behind a backslash belongs to the code.
 _TAIL = re.compile(r"(?<![ \t\f\r\n\\])[ \t\f]*(\r\n|\r|\n)?[ \t\f\r\n]*\Z")
 # A form feed in front of code.

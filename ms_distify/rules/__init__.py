@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +17,7 @@ from functools import lru_cache
 import libcst as cst
 
 from ..mindspore import names
-from ..model import CHANGED, KEPT, NOTED, REFUSED, Decision, Edit, Finding, Need
+from ..model import CHANGED, KEPT, NOTED, REFUSED, Decision, Edit, Finding, Need, texts
 from ..plan.sharding import Sharding, constructor_argument, sharding
 from ..plan.reducers import Reducers
 from ..plan.shards import Shards
@@ -36,6 +37,7 @@ class Context:
         self._startup: Startup | None = None
         self._shards: Shards | None = None
         self._reducers: Reducers | None = None
+        self.decisions: list[Decision] = []
 
     @property
     def startup(self) -> Startup:
@@ -79,19 +81,13 @@ class Context:
 
     @property
     def incomplete(self) -> bool:
-        """Whether anything still needs to know rank and size."""
-        startup, program = self.startup, self.program
-        if not startup.inits:
-            return True
-        if any(self.role(site)[0] == "train" and not self.sharded(site) for site in program.roles.sites):
-            return True
-        writers = (*names.WRITER_DIRECTORIES, names.SAVE_CHECKPOINT, names.EXPORT)
-        for script, call, name in program.calls(*writers):
-            parameter, position = names.WRITER_DIRECTORIES.get(name, ("", None))
-            value = argument(call, position, parameter)
-            if not program.guarded_by_rank(script, call) and (value is None or not program.mentions_rank(script, value)):
-                return True
-        return not startup.parallels
+        """Whether any edit was decided so far; for a rule that runs last."""
+        return any(decision.edits for decision in self.decisions)
+
+    def asks_for(self, *variables: str) -> bool:
+        """Whether any edit decided so far uses one of some variables; for a rule that runs last."""
+        words = re.compile(r"\b(?:" + "|".join(map(re.escape, variables)) + r")\b")
+        return any(words.search(text) for decision in self.decisions for edit in decision.edits for text in texts(edit))
 
     def rank_test(self, script: Script, node: cst.CSTNode) -> tuple[str, str, tuple[Need, ...]]:
         """Return, for a place: the rank, a condition that is true on rank 0 and on one card, and the imports."""
@@ -119,6 +115,7 @@ class Rule:
         check: yields the decisions for a program.
         doc: the module's docstring.
         releases: the MindSpore releases it speaks for: "all", or the oldest one as ">=2.3".
+        last: it runs behind the others, because it looks at their edits.
     """
 
     code: str
@@ -126,18 +123,19 @@ class Rule:
     check: Callable[[Context], Iterator[Decision]]
     doc: str
     releases: str = "all"
+    last: bool = False
 
 
 Check = Callable[[Context], Iterator[Decision]]
 _FOUND: dict[str, Rule] = {}
 
 
-def rule(code: str, title: str, *, releases: str = "all") -> Callable[[Check], Check]:
+def rule(code: str, title: str, *, releases: str = "all", last: bool = False) -> Callable[[Check], Check]:
     """Register a rule; the documentation is the docstring of the module the function stands in."""
 
     def register(check: Check) -> Check:
         module = inspect.getmodule(check)
-        _FOUND[code] = Rule(code, title, check, inspect.getdoc(module) or "", releases)
+        _FOUND[code] = Rule(code, title, check, inspect.getdoc(module) or "", releases, last)
         return check
 
     return register

@@ -30,7 +30,7 @@ CODE = "MSD102"
 STARTED = "  # started by run_distribute.sh"
 
 
-@rule(CODE, "init, rank and size")
+@rule(CODE, "init, rank and size", last=True)
 def check(context: Context) -> Iterator[Decision]:
     """Add what is missing of init, rank and size."""
     startup = context.startup
@@ -39,11 +39,12 @@ def check(context: Context) -> Iterator[Decision]:
         if may_be_left_out(event, startup.trains):
             message += ", under a condition: start all ranks so that it holds"
         yield decide(CODE, KEPT, event.script, event.node, message)
-    if startup.place is None or not context.incomplete:
+    if startup.place is None:
         return
     edits = [] if startup.inits else [_init(context)]
     what = [] if startup.inits else ["init()"]
-    if startup.rank_names.own:
+    known = startup.rank_names
+    if known.own and context.asks_for(known.rank, known.size):
         edits += _names(context)
         what.append("rank and size")
     if edits:

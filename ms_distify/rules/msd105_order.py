@@ -26,7 +26,7 @@ from . import CHANGED, NOTED, REFUSED, Context, decide, rule
 CODE = "MSD105"
 
 
-@rule(CODE, "nothing is built before the context")
+@rule(CODE, "nothing is built before the context", last=True)
 def check(context: Context) -> Iterator[Decision]:
     """Report what stands in the way of a start-up, and move context calls up."""
     startup = context.startup

@@ -1,9 +1,10 @@
-'''Each rank reads its shard of the training data; evaluation data stays whole.
+"""Each rank reads its shard of the training data; evaluation data stays whole.
 
-``num_shards`` and ``shard_id`` deal the rows round-robin over the ranks; None, their default, means all rows, so one
-card reads what it read before (FACTS 2, 5). The role comes from where the dataset flows. A dataset function that serves
-training and evaluation gains parameters that only the training call passes. ``TFRecordDataset`` shards by file and also
-needs ``shard_equal_rows`` for equal steps. ``# ms-distify: train`` or ``eval`` on the constructor's line settles a role.
+``num_shards`` and ``shard_id`` deal the rows round-robin over the ranks; None, their default, means all rows,
+so one card reads what it read before (FACTS 2, 5). The role comes from where the dataset flows. A dataset
+function that serves training and evaluation gains parameters that only the training call passes.
+``TFRecordDataset`` shards by file and also needs ``shard_equal_rows`` for equal steps. ``# ms-distify:
+train`` or ``eval`` on the constructor's line settles a role.
 
 Before::
 
@@ -12,7 +13,7 @@ Before::
 After::
 
     train = ds.Cifar10Dataset(path, usage="train", shuffle=True, num_shards=rank_size, shard_id=rank_id)
-'''
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ import libcst as cst
 
 from ..mindspore import catalog
 from ..model import Decision
-from ..plan.shards import CannotReach, Supply, give
+from ..plan.shards import CannotReachError, Supply, give
 from ..reading.keywords import star_keywords
 from ..reading.roles import Site, Use
 from ..reading.tree import walk
@@ -46,9 +47,13 @@ def _site(context: Context, site: Site) -> Iterator[Decision]:
     if role == "eval":
         yield decide(CODE, KEPT, script, call, f"{site.name} evaluates ({how}): stays whole")
     elif role == "read":
-        yield decide(CODE, KEPT, script, call, f"{site.name} is read ({how}, which updates no weights): stays whole")
+        yield decide(
+            CODE, KEPT, script, call, f"{site.name} is read ({how}, which updates no weights): stays whole"
+        )
     elif role == "none":
-        yield decide(CODE, KEPT, script, call, f"{site.name} reaches no training and no evaluation: left as it is")
+        yield decide(
+            CODE, KEPT, script, call, f"{site.name} reaches no training and no evaluation: left as it is"
+        )
     else:
         yield from _training(context, site, how)
 
@@ -76,7 +81,7 @@ def _training(context: Context, site: Site, how: str) -> Iterator[Decision]:
 
 
 def _evaluated_too(context: Context, site: Site) -> list[Use]:
-    """Return the evaluations that read what a constructor builds by the very calls that build training data."""
+    """Return the evaluations that read what the very calls that build training data build."""
     trains = {tuple(edge.call for edge in use.calls) for use in site.uses_as("train")}
     sinks = {sink.node for sink in context.program.roles.sinks if sink.role == "train"}
     return [
@@ -89,7 +94,9 @@ def _evaluated_too(context: Context, site: Site) -> list[Use]:
 
 def _reads(node: cst.CSTNode, sinks: set[cst.CSTNode]) -> bool:
     """Whether a consumer is a loop that uses the rows itself, and hands them to no training."""
-    return isinstance(node, cst.For) and not any(part in sinks or isinstance(part, cst.Yield) for part in walk(node))
+    return isinstance(node, cst.For) and not any(
+        part in sinks or isinstance(part, cst.Yield) for part in walk(node)
+    )
 
 
 def _built_again(site: Site) -> bool:
@@ -127,13 +134,15 @@ def _shard(context: Context, site: Site, how: str) -> Decision:
         message = f"* arguments of {site.name} may fill num_shards or sampler by position; write them out"
         return decide("MSD603", REFUSED, script, call, message)
     if context.startup.place is None and not context.startup.inits:
-        message = f"{site.name} trains ({how}), but there is no place for the start-up that would tell its rank"
+        message = (
+            f"{site.name} trains ({how}), but there is no place for the start-up that would tell its rank"
+        )
         return decide(CODE, REFUSED, script, call, message)
     now = (constructor_argument(site, "num_shards"), constructor_argument(site, "shard_id"))
     try:
         supply = context.shards.supply(site, now)
         edits = give(script, call, *_wanted(context, site, supply, now))
-    except CannotReach as reason:
+    except CannotReachError as reason:
         return decide("MSD211", REFUSED, script, call, f"{site.name} trains ({how}), but {reason}")
     extra = ", shard_equal_rows" if _equal_rows(site) else ""
     through = f", passed on through {', '.join(dict.fromkeys(supply.through))}" if supply.through else ""

@@ -1,12 +1,13 @@
-'''A sampler is never dropped, and never stands beside num_shards.
+"""A sampler is never dropped, and never stands beside num_shards.
 
-MindSpore refuses ``sampler=`` together with ``num_shards`` (FACTS 4), and leaving the sampler out would train on other
-rows. A training dataset with a sampler is refused; a ``DistributedSampler`` is a sharded dataset already.
+MindSpore refuses ``sampler=`` together with ``num_shards`` (FACTS 4), and leaving the sampler out would train
+on other rows. A training dataset with a sampler is refused; a ``DistributedSampler`` is a sharded dataset
+already.
 
 Before (refused)::
 
     train = ds.ImageFolderDataset(path, sampler=ds.RandomSampler(num_samples=500))
-'''
+"""
 
 from __future__ import annotations
 
@@ -45,7 +46,9 @@ def _made(context: Context, site: Site, value: cst.BaseExpression) -> str:
     """Say which sampler it is and where it is made, if that is seen."""
     for origin in context.program.flow.origins(site.script, value):
         if origin.kind in ("call", "instance"):
-            name = origin.qualified.rpartition(".")[2] or getattr(getattr(origin.node, "name", None), "value", "")
+            name = origin.qualified.rpartition(".")[2] or getattr(
+                getattr(origin.node, "name", None), "value", ""
+            )
             return f" ({name}, {origin.script.where(origin.node)})"
     return ""
 

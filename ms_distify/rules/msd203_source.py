@@ -1,8 +1,8 @@
-'''A source that cannot be indexed cannot be sharded by MindSpore.
+"""A source that cannot be indexed cannot be sharded by MindSpore.
 
-``GeneratorDataset`` takes ``num_shards`` only over sources with ``__getitem__`` (FACTS 4). A generator function, a lambda
-or a class that only iterates is refused; a source that cannot be found in the program gets ``num_shards`` with a note,
-since MindSpore itself raises at once if it cannot.
+``GeneratorDataset`` takes ``num_shards`` only over sources with ``__getitem__`` (FACTS 4). A generator
+function, a lambda or a class that only iterates is refused; a source that cannot be found in the program gets
+``num_shards`` with a note, since MindSpore itself raises at once if it cannot.
 
 Before (refused)::
 
@@ -11,7 +11,7 @@ Before (refused)::
             yield (i,)
 
     train = ds.GeneratorDataset(rows, ["x"])
-'''
+"""
 
 from __future__ import annotations
 
@@ -37,15 +37,19 @@ def check(context: Context) -> Iterator[Decision]:
             continue
         known = catalog.dataset(site.name)
         if known is not None and not known.shards:
-            message = f"{site.name} takes no num_shards in every MindSpore release known here; use another dataset class"
+            message = f"{site.name} does not take num_shards in every MindSpore release; use another class"
             yield decide(CODE, REFUSED, site.script, site.call, message)
             continue
         reason = _trouble(context, site)
         if reason:
-            message = f"the source of this GeneratorDataset is {reason}, which num_shards cannot divide; {WAY_OUT}"
+            message = (
+                f"the source of this GeneratorDataset is {reason}, which num_shards cannot divide; {WAY_OUT}"
+            )
             yield decide(CODE, REFUSED, site.script, site.call, message)
         elif site.name == "GeneratorDataset" and _unknown(context, site):
-            message = "the source is not found in this program; MindSpore raises at once if it has no __getitem__"
+            message = (
+                "the source is not found in this program; MindSpore raises at once if it has no __getitem__"
+            )
             yield decide(CODE, NOTED, site.script, site.call, message)
 
 
@@ -58,34 +62,37 @@ def _sources(context: Context, site: Site) -> list[Origin]:
 
 def _trouble(context: Context, site: Site) -> str:
     """Return what kind of source cannot be indexed, or nothing."""
-    flow = context.program.flow
     for origin in _sources(context, site):
+        where = origin.script.where(origin.node)
+        name = getattr(getattr(origin.node, "name", None), "value", "a lambda")
         if origin.kind == "function":
-            name = getattr(getattr(origin.node, "name", None), "value", "a lambda")
-            return f"the function {name} ({origin.script.where(origin.node)})"
+            return f"the function {name} ({where})"
         if origin.kind == "generator":
-            name = getattr(getattr(origin.node, "name", None), "value", "a lambda")
-            return f"what the generator {name} ({origin.script.where(origin.node)}) gives"
+            return f"what the generator {name} ({where}) gives"
         if isinstance(origin.node, cst.GeneratorExp):
             return "a generator expression"
-        if origin.kind == "instance" and isinstance(origin.node, cst.ClassDef):
-            if flow.method(origin.script, origin.node, "__getitem__") is None:
-                if not flow.library_bases(origin.script, origin.node) - {"object"}:
-                    return f"of class {origin.node.name.value}, without __getitem__ ({origin.script.where(origin.node)})"
+        if _only_iterates(context, origin):
+            return f"of class {name}, without __getitem__ ({where})"
     return ""
 
 
+def _only_iterates(context: Context, origin: Origin) -> bool:
+    """Whether a source is an object of a class of the program that nothing gives a ``__getitem__``."""
+    if origin.kind != "instance" or not isinstance(origin.node, cst.ClassDef) or _indexed(context, origin):
+        return False
+    return not context.program.flow.library_bases(origin.script, origin.node) - {"object"}
+
+
+def _indexed(context: Context, origin: Origin) -> bool:
+    if origin.kind != "instance" or not isinstance(origin.node, cst.ClassDef):
+        return False
+    return context.program.flow.method(origin.script, origin.node, "__getitem__") is not None
+
+
 def _unknown(context: Context, site: Site) -> bool:
+    """Whether it cannot be seen that every source can be indexed."""
     found = _sources(context, site)
-    flow = context.program.flow
-    for origin in found:
-        if origin.kind == "literal":
-            continue
-        if origin.kind == "instance" and isinstance(origin.node, cst.ClassDef):
-            if flow.method(origin.script, origin.node, "__getitem__") is not None:
-                continue
-        return True
-    return not found
+    return not found or not all(origin.kind == "literal" or _indexed(context, origin) for origin in found)
 
 
 def keeps_out(context: Context, site: Site) -> bool:

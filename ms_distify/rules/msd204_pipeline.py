@@ -1,14 +1,14 @@
-'''What a training pipeline does to its rows must mean the same on every rank.
+"""What a training pipeline does to its rows must mean the same on every rank.
 
-``split`` must come before sharding (FACTS 4); ``filter`` and ``bucket_batch_by_length`` leave ranks with different numbers of rows,
-so that one rank waits for ever in a reduction that the others never join; ``zip`` pairs rows rightly only if both sides
-are dealt alike. These are refused. ``concat`` of two sharded datasets keeps ranks equal, but rows land on other ranks
-than in the whole, which is noted (FACTS 5).
+``split`` must come before sharding (FACTS 4); ``filter`` and ``bucket_batch_by_length`` leave ranks with
+different numbers of rows, so that one rank waits for ever in a reduction that the others never join; ``zip``
+pairs rows rightly only if both sides are dealt alike. These are refused. ``concat`` of two sharded datasets
+keeps ranks equal, but rows land on other ranks than in the whole, which is noted (FACTS 5).
 
 Before (refused)::
 
     train, val = ds.Cifar10Dataset(path).split([0.9, 0.1])
-'''
+"""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ from . import NOTED, REFUSED, Context, decide, rule
 
 CODE = "MSD204"
 _UNEQUAL = {
-    "filter": "leaves each rank another number of rows, so one would wait for the others for ever; filter in the source",
-    "bucket_batch_by_length": "forms another number of batches on each rank, so one would wait for the others for ever",
+    "filter": "leaves each rank another number of rows, so one would wait for the others for ever; "
+    "filter in the source",
+    "bucket_batch_by_length": "forms another number of batches on each rank, "
+    "so one would wait for the others for ever",
 }
 
 
@@ -45,15 +47,20 @@ def check(context: Context) -> Iterator[Decision]:
 def _step(context: Context, script: Script, node: cst.CSTNode) -> Iterator[Decision]:
     name = method_name(node)
     if name == "split":
-        message = "split() of a sharded dataset fails in MindSpore; split first, then shard the part that trains by hand"
+        message = "split() of a sharded dataset fails in MindSpore; split first, then shard what trains by hand"
         yield decide(CODE, REFUSED, script, node, message)
     elif name in _UNEQUAL:
         yield decide(CODE, REFUSED, script, node, f"{name} {_UNEQUAL[name]}")
     elif name == "concat":
-        message = "concatenated after sharding: equal on every rank, but rows land on other ranks than in the whole"
+        message = (
+            "concatenated after sharding: equal on every rank, but rows land on other ranks than in the whole"
+        )
         yield decide(CODE, NOTED, script, node, message)
     elif name == "zip" and not _unshuffled(context, node):
-        message = "zip pairs rows rightly on shards only where no side is shuffled; set shuffle=False on both, shuffle after"
+        message = (
+            "zip pairs rows rightly on shards only where no side is shuffled; "
+            "set shuffle=False on both, shuffle after"
+        )
         yield decide(CODE, REFUSED, script, node, message)
 
 
@@ -77,5 +84,6 @@ def _unshuffled(context: Context, node: cst.CSTNode) -> bool:
         if any(step is node for _, step in use.methods)
     ]
     return bool(through) and all(
-        context.program.flow.constant(site.script, argument(site.call, None, "shuffle")) is False for site in through
+        context.program.flow.constant(site.script, argument(site.call, None, "shuffle")) is False
+        for site in through
     )

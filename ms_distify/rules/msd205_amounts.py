@@ -1,12 +1,13 @@
-'''Numbers of rows and workers that mean something else on shards.
+"""Numbers of rows and workers that mean something else on shards.
 
-``num_samples``, ``take`` and ``skip`` count per shard once there are shards (FACTS 3); a last batch that is not dropped is smaller
-on every rank; ``num_parallel_workers`` is per rank. The code is left as it is, and each is noted.
+``num_samples``, ``take`` and ``skip`` count per shard once there are shards (FACTS 3); a last batch that is
+not dropped is smaller on every rank; ``num_parallel_workers`` is per rank. The code is left as it is, and
+each is noted.
 
 Before and after (noted)::
 
     train = ds.MnistDataset(path, num_samples=1000, num_parallel_workers=32).batch(10)
-'''
+"""
 
 from __future__ import annotations
 
@@ -62,5 +63,7 @@ def _step(context: Context, script: Script, node: cst.CSTNode) -> Iterator[Decis
     elif name == "batch":
         drop = argument(node, 1, "drop_remainder")
         if drop is None or context.program.flow.constant(script, drop) is False:
-            message = "without drop_remainder=True the last batch of an epoch is smaller on every rank; consider it"
+            message = (
+                "without drop_remainder=True the last batch of an epoch is smaller on every rank; consider it"
+            )
             yield decide(CODE, NOTED, script, node, message)

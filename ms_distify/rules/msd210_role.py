@@ -1,15 +1,16 @@
-'''The dataset of every training is known.
+"""The dataset of every training is known.
 
-A training whose dataset cannot be followed back to a constructor would run on all rows on every rank, N times the work
-for the same result, and nobody would see it. It is refused at the line where it reads its rows. The pragmas
-``# ms-distify: train`` and ``# ms-distify: eval`` on the lines of the constructors settle it: at least one says train,
-and none is left whose role is unknown. Rows that come from no MindSpore dataset at all (arrays, files read by hand)
-cannot be dealt out: feed the training from ``NumpySlicesDataset`` or ``GeneratorDataset``.
+A training whose dataset cannot be followed back to a constructor would run on all rows on every rank, N times
+the work for the same result, and nobody would see it. It is refused at the line where it reads its rows. The
+pragmas ``# ms-distify: train`` and ``# ms-distify: eval`` on the lines of the constructors settle it: at
+least one says train, and none is left whose role is unknown. Rows that come from no MindSpore dataset at all
+(arrays, files read by hand) cannot be dealt out: feed the training from ``NumpySlicesDataset`` or
+``GeneratorDataset``.
 
 Before (refused)::
 
     model.train(10, registry["train"])
-'''
+"""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ def check(context: Context) -> Iterator[Decision]:
             yield decide(CODE, NOTED, sink.script, sink.node, message)
         elif not settled:
             told = True
-            yield decide(CODE, REFUSED, sink.script, sink.node, _message(sink, origin, bool(program.roles.sites)))
+            yield decide(
+                CODE, REFUSED, sink.script, sink.node, _message(sink, origin, bool(program.roles.sites))
+            )
     if not told and not any(context.role(site)[0] == "train" for site in program.roles.sites):
         yield from _without_data(context)
 
@@ -52,7 +55,9 @@ def _settled(context: Context) -> bool:
 
 def _is_nothing(sink: Sink, origin: Origin) -> bool:
     """Whether the end of a walk is None for a dataset, or told by the rule about wrapper libraries."""
-    return (origin.kind == "literal" and not sink.selectors) or origin.qualified.partition(".")[0] in names.WRAPPERS
+    return (origin.kind == "literal" and not sink.selectors) or origin.qualified.partition(".")[
+        0
+    ] in names.WRAPPERS
 
 
 def _end(origin: Origin) -> str:
@@ -60,7 +65,11 @@ def _end(origin: Origin) -> str:
     if not what and origin.kind == "instance":
         what = f"an object of class {getattr(getattr(origin.node, 'name', None), 'value', '')}"
     elif not what:
-        what = f"{origin.qualified} gives no MindSpore dataset" if origin.qualified else "that is no MindSpore dataset"
+        what = (
+            f"{origin.qualified} gives no MindSpore dataset"
+            if origin.qualified
+            else "that is no MindSpore dataset"
+        )
     return f"{origin.script.where(origin.node)}: {what}"
 
 
@@ -68,13 +77,13 @@ def _message(sink: Sink, origin: Origin, datasets: bool) -> str:
     root, _, rest = origin.qualified.partition(".")
     if rest and root != "mindspore" and not sink.selectors:
         return (
-            f"the dataset of {sink.what} comes from {origin.qualified} ({origin.script.where(origin.node)}), which is not "
-            "found from the folder of the script; convert the script in the place it is started from"
+            f"the dataset of {sink.what} comes from {origin.qualified} ({origin.script.where(origin.node)}), which "
+            "is not found from the folder of the script; convert the script in the place it is started from"
         )
     if not datasets:
         return (
-            f"{sink.what} trains on rows that come from no MindSpore dataset ({_end(origin)}), so every rank would train "
-            "on all of them; feed it from NumpySlicesDataset or GeneratorDataset"
+            f"{sink.what} trains on rows that come from no MindSpore dataset ({_end(origin)}), so every rank "
+            "would train on all of them; feed it from NumpySlicesDataset or GeneratorDataset"
         )
     return (
         f"the dataset of {sink.what} cannot be followed ({_end(origin)}); "

@@ -1,7 +1,8 @@
-'''Rank and size reach every training dataset.
+"""Rank and size reach every training dataset.
 
-Where the constructor stands in another function, rank and size are passed on as parameters from call to call. Where the
-way is not closed (a function that nobody is seen to call, a call that hides its arguments), the program is refused.
+Where the constructor stands in another function, rank and size are passed on as parameters from call to call.
+Where the way is not closed (a function that nobody is seen to call, a call that hides its arguments), the
+program is refused.
 
 Before::
 
@@ -16,7 +17,7 @@ After::
         return ds.MnistDataset(path, num_shards=num_shards, shard_id=shard_id)
 
     model.train(1, create(path, num_shards=rank_size, shard_id=rank_id))
-'''
+"""
 
 from __future__ import annotations
 

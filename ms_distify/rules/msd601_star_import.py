@@ -1,12 +1,12 @@
-'''Star imports of MindSpore hide what a name is.
+"""Star imports of MindSpore hide what a name is.
 
-After ``from mindspore.dataset import *`` nobody can tell from the file whether ``MnistDataset`` is MindSpore's, so nothing that
-uses such names can be converted safely.
+After ``from mindspore.dataset import *`` nobody can tell from the file whether ``MnistDataset`` is
+MindSpore's, so nothing that uses such names can be converted safely.
 
 Before (refused)::
 
     from mindspore.dataset import *
-'''
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-'''``**`` arguments of a dataset constructor.
+"""``**`` arguments of a dataset constructor.
 
-They may already carry ``num_shards`` or a sampler, which must not stand there twice. A dictionary written out in the program
-is looked at; anything else is refused.
+They may already carry ``num_shards`` or a sampler, which must not stand there twice. A dictionary written out
+in the program is looked at; anything else is refused.
 
 Before (refused)::
 
     train = ds.MnistDataset(path, **options)
-'''
+"""
 
 from __future__ import annotations
 

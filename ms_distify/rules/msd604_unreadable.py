@@ -1,4 +1,4 @@
-'''A file that cannot be read as Python.
+"""A file that cannot be read as Python.
 
 Python 2, notebooks and their commands, wrong encodings and expressions nested deeper than Python itself allows are
 named with their line; exit code 2. Nothing is written.
@@ -6,7 +6,7 @@ named with their line; exit code 2. Nothing is written.
 Before (unreadable)::
 
     print "epoch", epoch
-'''
+"""
 
 from __future__ import annotations
 

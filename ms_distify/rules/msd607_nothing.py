@@ -1,11 +1,11 @@
-'''The file starts no training.
+"""The file starts no training.
 
 It does not use MindSpore, or only evaluates, or defines functions for others to call. It is left alone, and that is said.
 
 Before and after (kept)::
 
     model.eval(test)
-'''
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-'''The file trains, but how its start leads to the training cannot be followed.
+"""The file trains, but how its start leads to the training cannot be followed.
 
 The start-up must stand on the way to every training. Where a framework calls the training through a name, a decorator or
 a registry, that way is not seen.
@@ -7,7 +7,7 @@ Before (refused)::
 
     if __name__ == "__main__":
         registry["train"]()
-'''
+"""
 
 from __future__ import annotations
 

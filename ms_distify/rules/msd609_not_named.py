@@ -1,4 +1,4 @@
-'''A file that needs changes was not named.
+"""A file that needs changes was not named.
 
 Files that you did not name are never modified. Where the training dataset is built in another file, the message has the
 command that names both.
@@ -10,7 +10,7 @@ Before (refused)::
 After::
 
     ms-distify --in-place train.py src/dataset.py
-'''
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 import pytest
-from support import CHANGED, HEAD, KEPT, NOTED, TRAINING, changed_lines, converted, found, refused, run, sharded, unchanged
+from support import (
+    CHANGED,
+    HEAD,
+    KEPT,
+    NOTED,
+    TRAINING,
+    changed_lines,
+    converted,
+    found,
+    refused,
+    run,
+    sharded,
+    unchanged,
+)
 
 MODEL = TRAINING.replace("model.train(1, train)\n", "")
 CELL = """\
@@ -29,9 +42,12 @@ ms.set_seed(1)
 @pytest.mark.parametrize(
     "data",
     [
-        pytest.param('train = ds.MnistDataset("/d", num_shards=get_group_size(), shard_id=get_rank())\n', id="keyword"),
         pytest.param(
-            'train = ds.MnistDataset("/d", "train", None, 4, True, None, get_group_size(), get_rank())\n', id="positional"
+            'train = ds.MnistDataset("/d", num_shards=get_group_size(), shard_id=get_rank())\n', id="keyword"
+        ),
+        pytest.param(
+            'train = ds.MnistDataset("/d", "train", None, 4, True, None, get_group_size(), get_rank())\n',
+            id="positional",
         ),
         pytest.param(
             """\
@@ -79,13 +95,17 @@ def test_already_sharded(data: str) -> None:
 
 
 def test_not_a_training_program() -> None:
-    unchanged(HEAD + 'test = ds.MnistDataset("/d", "test")\nfor row in test:\n    print(row)\n', code="MSD607")
+    unchanged(
+        HEAD + 'test = ds.MnistDataset("/d", "test")\nfor row in test:\n    print(row)\n', code="MSD607"
+    )
 
 
 @pytest.mark.parametrize(
     ("data", "line"),
     [
-        pytest.param('train = ds.MnistDataset("/d")', f'train = ds.MnistDataset("/d", {SHARDS})', id="module level"),
+        pytest.param(
+            'train = ds.MnistDataset("/d")', f'train = ds.MnistDataset("/d", {SHARDS})', id="module level"
+        ),
         pytest.param(
             'train = ds.MnistDataset("/d", "train", None, 4, True)',
             f'train = ds.MnistDataset("/d", "train", None, 4, True, {SHARDS})',
@@ -241,7 +261,7 @@ train = data()
     assert sharded(source + TRAINING) == [f'return dataset.MnistDataset("/d", {SHARDS})']
 
 
-# -- where the dataset is built ---------------------------------------------------------------------------------------
+# -- where the dataset is built ------------------------------------------------------------------------------
 
 
 def indented(text: str) -> str:
@@ -263,7 +283,9 @@ def indented(text: str) -> str:
         ),
         pytest.param(
             "def create(path):\n    return ds.MnistDataset(path)\n"
-            "def main():\n    ms.set_context(mode=0)\n" + indented('train = create("/d")\n' + TRAINING) + "main()\n",
+            "def main():\n    ms.set_context(mode=0)\n"
+            + indented('train = create("/d")\n' + TRAINING)
+            + "main()\n",
             [
                 f"def create(path, {PARAMETERS}):",
                 f"return ds.MnistDataset(path, {THREADED})",
@@ -411,7 +433,9 @@ train = data["train"]
             id="dictionary filled later",
         ),
         pytest.param(
-            'sets = []\nsets.append(ds.MnistDataset("/a"))\n' + MODEL + "for s in sets:\n    model.train(1, s)\n",
+            'sets = []\nsets.append(ds.MnistDataset("/a"))\n'
+            + MODEL
+            + "for s in sets:\n    model.train(1, s)\n",
             [f'sets.append(ds.MnistDataset("/a", {SHARDS}))'],
             id="list filled later",
         ),
@@ -477,7 +501,9 @@ def test_places(program: str, lines: list[str]) -> None:
     [
         pytest.param('create("/a")', 'create("/a", group=rank_size, rank=rank_id)', id="not passed"),
         pytest.param('create("/a", 1, 0)', 'create("/a", rank_size, rank_id)', id="passed by position"),
-        pytest.param('create("/a", rank=0)', 'create("/a", rank=rank_id, group=rank_size)', id="passed by half"),
+        pytest.param(
+            'create("/a", rank=0)', 'create("/a", rank=rank_id, group=rank_size)', id="passed by half"
+        ),
     ],
 )
 def test_unfilled_parameters(before: str, after: str) -> None:
@@ -543,7 +569,10 @@ class Other(Base):
 Other().run()
 """
     )
-    assert sharded(source) == [f'return ds.MnistDataset("/a", {SHARDS})', f'return ds.MnistDataset("/b", {SHARDS})']
+    assert sharded(source) == [
+        f'return ds.MnistDataset("/a", {SHARDS})',
+        f'return ds.MnistDataset("/b", {SHARDS})',
+    ]
 
 
 def test_what_a_call_can_enter_too_takes_the_new_arguments() -> None:
@@ -587,7 +616,7 @@ train = ds.MnistDataset("/d")
     assert sharded(source) == [f'train = ds.MnistDataset("/d", {SHARDS})']
 
 
-# -- what trains ------------------------------------------------------------------------------------------------------
+# -- what trains ---------------------------------------------------------------------------------------------
 
 LOOPS = {
     "tuple iterator": "for x, y in train.create_tuple_iterator():\n    cell(x, y)\n",
@@ -686,22 +715,28 @@ model.train(1, train, callbacks=[Evaluate(model, test)])
     assert found(run(source), "MSD201", KEPT) == [(KEPT, 13)]
 
 
-# -- wrong-role traps -------------------------------------------------------------------------------------------------
+# -- wrong-role traps ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
         pytest.param("print(next(other.create_dict_iterator()))\n", "is read", id="looked at"),
-        pytest.param("for row in other.create_dict_iterator():\n    print(row)\n", "is read", id="looped over"),
+        pytest.param(
+            "for row in other.create_dict_iterator():\n    print(row)\n", "is read", id="looped over"
+        ),
         pytest.param("print(other.get_dataset_size())\n", "reaches no training", id="size only"),
         pytest.param("", "reaches no training", id="never used"),
-        pytest.param("def dead():\n    return other\n", "reaches no training", id="returned by a dead function"),
+        pytest.param(
+            "def dead():\n    return other\n", "reaches no training", id="returned by a dead function"
+        ),
         pytest.param("model.eval(other)\n", "evaluates", id="evaluated"),
     ],
 )
 def test_stays_whole(extra: str, message: str) -> None:
-    source = HEAD + 'other = ds.MnistDataset("/o", "train")\ntrain = ds.MnistDataset("/d")\n' + TRAINING + extra
+    source = (
+        HEAD + 'other = ds.MnistDataset("/o", "train")\ntrain = ds.MnistDataset("/d")\n' + TRAINING + extra
+    )
     assert sharded(source) == [f'train = ds.MnistDataset("/d", {SHARDS})']
     [finding] = [f for f in run(source).findings if f.code == "MSD201" and f.status == KEPT]
     assert finding.line == 4
@@ -720,14 +755,16 @@ def test_evaluating_the_training_set_is_noted(evaluation: str) -> None:
     assert found(result, "MSD201") == [(CHANGED, 4), (NOTED, 8)]
 
 
-# -- refusals ---------------------------------------------------------------------------------------------------------
+# -- refusals ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("program", "line"),
     [
         pytest.param(
-            'train, test = [ds.MnistDataset(p) for p in ("/a", "/b")]\n' + TRAINING + "model.eval(test)\n", 4, id="list"
+            'train, test = [ds.MnistDataset(p) for p in ("/a", "/b")]\n' + TRAINING + "model.eval(test)\n",
+            4,
+            id="list",
         ),
         pytest.param(
             'data = {k: ds.MnistDataset("/d", k) for k in ("train", "test")}\ntrain = data["train"]\n'

@@ -29,7 +29,11 @@ def test_random_access_is_sharded_without_a_word(before: str, source: str) -> No
     [
         pytest.param("from elsewhere import Rows\n", "Rows()", id="library"),
         pytest.param("import numpy as np\n", "np.ones((4, 2))", id="array"),
-        pytest.param("from torch.utils.data import Dataset\nclass Rows(Dataset):\n    pass\n", "Rows()", id="library base"),
+        pytest.param(
+            "from torch.utils.data import Dataset\nclass Rows(Dataset):\n    pass\n",
+            "Rows()",
+            id="library base",
+        ),
     ],
 )
 def test_unknown_sources_are_noted(before: str, source: str) -> None:
@@ -48,7 +52,11 @@ GENERATOR = "def rows():\n    for i in range(100):\n        yield (i,)\n"
         pytest.param(GENERATOR, "rows()", id="generator"),
         pytest.param(GENERATOR, "lambda: rows()", id="lambda"),
         pytest.param("", "((i,) for i in range(9))", id="generator expression"),
-        pytest.param("class Rows:\n    def __iter__(self):\n        yield (1,)\n", "Rows()", id="class that only iterates"),
+        pytest.param(
+            "class Rows:\n    def __iter__(self):\n        yield (1,)\n",
+            "Rows()",
+            id="class that only iterates",
+        ),
         pytest.param("class Rows:\n    def each(self):\n        yield (1,)\n", "Rows().each", id="method"),
         pytest.param(GENERATOR, "source=rows", id="by keyword"),
     ],
@@ -59,7 +67,5 @@ def test_refused(before: str, source: str) -> None:
 
 
 def test_generator_for_evaluation_stays() -> None:
-    program = (
-        f'{HEAD}{GENERATOR}train = ds.MnistDataset("/d")\ntest = ds.GeneratorDataset(rows, ["x"])\n{TRAINING}model.eval(test)\n'
-    )
+    program = f'{HEAD}{GENERATOR}train = ds.MnistDataset("/d")\ntest = ds.GeneratorDataset(rows, ["x"])\n{TRAINING}model.eval(test)\n'
     assert len(sharded(program)) == 1

@@ -63,7 +63,9 @@ def test_c17_zip_of_unshuffled_sides(join: str) -> None:
 @pytest.mark.parametrize(
     ("data", "line"),
     [
-        pytest.param('pairs = ds.zip((ds.MnistDataset("/x"), ds.MnistDataset("/y")))\ntrain = pairs', 4, id="C17 zip"),
+        pytest.param(
+            'pairs = ds.zip((ds.MnistDataset("/x"), ds.MnistDataset("/y")))\ntrain = pairs', 4, id="C17 zip"
+        ),
         pytest.param(
             'from mindspore.dataset import zip as pair\ntrain = pair((ds.MnistDataset("/x"), ds.MnistDataset("/y")))',
             5,
@@ -72,10 +74,14 @@ def test_c17_zip_of_unshuffled_sides(join: str) -> None:
         pytest.param('train, val = ds.MnistDataset("/d").split([0.9, 0.1])', 4, id="split"),
         pytest.param('train = ds.MnistDataset("/d").filter(lambda x: x > 1)', 4, id="filter"),
         pytest.param(
-            'train = ds.MnistDataset("/d").bucket_batch_by_length(["x"], [1], [2, 3])', 4, id="bucket_batch_by_length"
+            'train = ds.MnistDataset("/d").bucket_batch_by_length(["x"], [1], [2, 3])',
+            4,
+            id="bucket_batch_by_length",
         ),
         pytest.param(
-            'def few(d):\n    return d.filter(lambda x: x > 1)\ntrain = few(ds.MnistDataset("/d"))', 5, id="in a function"
+            'def few(d):\n    return d.filter(lambda x: x > 1)\ntrain = few(ds.MnistDataset("/d"))',
+            5,
+            id="in a function",
         ),
     ],
 )

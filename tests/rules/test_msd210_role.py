@@ -36,20 +36,37 @@ def test_lost_evaluation_is_noted() -> None:
     ("program", "line", "message"),
     [
         pytest.param("train = registry['x']\n" + TRAINING, 7, "registry", id="model.train"),
-        pytest.param("from src.data import create\ntrain = create('/d')\n" + TRAINING, 8, "src.data.create", id="missing file"),
+        pytest.param(
+            "from src.data import create\ntrain = create('/d')\n" + TRAINING,
+            8,
+            "src.data.create",
+            id="missing file",
+        ),
         pytest.param("args = (1, 2)\n" + MODEL + "model.train(*args)\n", 7, "* or **", id="hidden in *"),
         pytest.param(
-            "import sys\ntrain = registry['x'] if sys.argv else ds.MnistDataset('/d')\n" + TRAINING, 8, "registry", id="one way of two"
+            "import sys\ntrain = registry['x'] if sys.argv else ds.MnistDataset('/d')\n" + TRAINING,
+            8,
+            "registry",
+            id="one way of two",
         ),
         pytest.param(
-            "class Data(ds.GeneratorDataset):\n    pass\ntrain = Data([1], ['x'])\n" + TRAINING, 9, "class Data", id="subclass"
+            "class Data(ds.GeneratorDataset):\n    pass\ntrain = Data([1], ['x'])\n" + TRAINING,
+            9,
+            "class Data",
+            id="subclass",
         ),
         pytest.param("sets = []\n" + MODEL + "model.train(1, sets[0])\n", 7, "put in here", id="empty list"),
         pytest.param(
-            "data = {'a': ds.MnistDataset('/d')}\n" + MODEL + "model.train(1, data['b'])\n", 7, "no entry 'b'", id="other key"
+            "data = {'a': ds.MnistDataset('/d')}\n" + MODEL + "model.train(1, data['b'])\n",
+            7,
+            "no entry 'b'",
+            id="other key",
         ),
         pytest.param(
-            CELL + "for e in range(3):\n    for x, y in registry['x']:\n        cell(x, y)\n", 7, "the loop", id="inner loop"
+            CELL + "for e in range(3):\n    for x, y in registry['x']:\n        cell(x, y)\n",
+            7,
+            "the loop",
+            id="inner loop",
         ),
         pytest.param(
             "import numpy as np\n" + CELL + "for x in np.ones((4, 2, 4)):\n    cell(x, x)\n",
@@ -76,7 +93,9 @@ train = registry["x"]
         + TRAINING
     )
     assert found(run(source), "MSD201") == [(CHANGED, 4), (KEPT, 5)]
-    assert sharded(source) == ['a = ds.MnistDataset("/a", num_shards=rank_size, shard_id=rank_id)  # ms-distify: train']
+    assert sharded(source) == [
+        'a = ds.MnistDataset("/a", num_shards=rank_size, shard_id=rank_id)  # ms-distify: train'
+    ]
 
 
 def test_one_pragma_is_not_enough_where_another_role_is_open() -> None:
@@ -89,11 +108,15 @@ def test_one_pragma_is_not_enough_where_another_role_is_open() -> None:
 
 
 def test_accepted_by_pragma() -> None:
-    source = HEAD + 'train = registry["x"]\n' + MODEL + "model.train(1, train)  # ms-distify: ignore[MSD210]\n"
+    source = (
+        HEAD + 'train = registry["x"]\n' + MODEL + "model.train(1, train)  # ms-distify: ignore[MSD210]\n"
+    )
     assert found(run(source), "MSD210") == [(NOTED, 7)]
 
 
 def test_pragma_over_flow() -> None:
     """What the user says about a constructor counts, whatever it flows to."""
-    source = HEAD + 'train = ds.MnistDataset("/d")\nseen = ds.MnistDataset("/o")  # ms-distify: train\n' + TRAINING
+    source = (
+        HEAD + 'train = ds.MnistDataset("/d")\nseen = ds.MnistDataset("/o")  # ms-distify: train\n' + TRAINING
+    )
     assert len(sharded(source)) == 2

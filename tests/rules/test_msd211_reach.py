@@ -34,7 +34,7 @@ def test_built_before_the_start_up() -> None:
         + "".join(f"    {line}\n" for line in TRAINING.splitlines())
         + "main()\n"
     )
-    refused(source, "MSD211", 4)
+    refused(source, "MSD201", 4, "no place for the start-up")
 
 
 def test_parameters_behind_star_arguments() -> None:
