@@ -18,10 +18,10 @@ from .convert import Conversion, InputError, convert
 from .model import REFUSED
 from .report.terminal import finding_lines, summary, unified_diff
 from .settings import MAX_SEED, Settings, SettingsError, from_pyproject
+from .stack import WORKER
 
 if TYPE_CHECKING:
-    from .stack import WORKER
-from .writing.files import Target
+    from .writing.files import Target
 
 OK, DIFFERENT, USAGE, REFUSAL, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 130
 ISSUES = "please report it with the file that causes it"

@@ -88,14 +88,14 @@ def _given(program: Program, startup: Startup, site: Site, value: cst.BaseExpres
 
 def _one_card_branch(program: Program, site: Site) -> Sharding:
     """Look at a constructor in the one-card branch of an ``if`` whose other branch shards."""
-    tree, below = site.script.tree, site.call
-    node: cst.CSTNode = below
-    for parent in tree.ancestors(site.call):
-        if isinstance(parent, (cst.If, cst.IfExp)) and node is not parent.test:
-            if any(
-                _counts(program, site.script, parent, twin) for twin in _twins(program, site, parent, node)
-            ):
-                return _decided(program, site, parent)
+    node: cst.CSTNode = site.call
+    for parent in site.script.tree.ancestors(site.call):
+        if (
+            isinstance(parent, (cst.If, cst.IfExp))
+            and node is not parent.test
+            and any(_counts(program, site.script, parent, t) for t in _twins(program, site, parent, node))
+        ):
+            return _decided(program, site, parent)
         node = parent
     return NO
 

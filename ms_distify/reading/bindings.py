@@ -206,9 +206,8 @@ class Bindings:
             for item in [e.value for e in deleted.elements] if isinstance(deleted, cst.Tuple) else [deleted]:
                 if isinstance(item, cst.Name):
                     self._add(scope, item.value, "delete", node, None)
-        elif isinstance(node, (cst.MatchAs, cst.MatchStar)):
-            if node.name is not None:
-                self._add(scope, node.name.value, "match", node, None)
+        elif isinstance(node, (cst.MatchAs, cst.MatchStar)) and node.name is not None:
+            self._add(scope, node.name.value, "match", node, None)
 
     def _target(
         self,

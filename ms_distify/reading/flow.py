@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ..mindspore import names
-from . import constants, handed_on, members
+from . import constants, handed_on, members, named
 from .bindings import Binding, Scope, Selector, literal, parameters
 from .calls import Calls, decorated, is_static
 from .containers import Containers
@@ -46,11 +45,15 @@ class Flow:
         self._partly: dict[
             _Key, list[Origin]
         ] = {}  # found within the walk under way, cut short somewhere below
-        self._importing: set[Binding] = set()
+        self.importing: set[Binding] = set()
         self._cuts = 0  # how often a walk was cut short because it led back to itself
         self._level = 0
         self._steps = _MAX_STEPS
         self._ready = False
+
+    def cut(self) -> None:
+        """Note that a walk led back to itself, so that what is found on the way is not all there is."""
+        self._cuts += 1
 
     def forget(self) -> None:
         """Forget what was found with fewer call sites known."""
@@ -177,7 +180,7 @@ class Flow:
     def _step(self, node: cst.CSTNode, at: At) -> Iterator[Origin]:
         """Go one step back from an expression."""
         if isinstance(node, cst.Name):
-            yield from self._name(node, at)
+            yield from named.name(self, node, at)
         elif isinstance(node, cst.Attribute):
             yield from members.attribute(self, node.value, node.attr.value, node, at)
         elif isinstance(node, cst.Call):
@@ -245,93 +248,10 @@ class Flow:
         """Yield what is put into containers: file, container, key (``...`` where not literal), value."""
         return self._containers.puts()
 
-    # -- names -----------------------------------------------------------------------------------------------
-
-    def _name(self, node: cst.Name, at: At) -> Iterator[Origin]:
-        bindings = at.script.bindings.lookup(node)
-        if not bindings:
-            if literal(node) is not ...:
-                yield at.origin("literal", node)
-                return
-            for home, found in self.project.star_names(at.script, node.value):
-                for binding in found:
-                    yield from self.binding(binding, replace(at, script=home), node)
-                return
-            yield at.origin("external", node, node.value)
-            return
-        feasible = [b for b in bindings if self.possible(at.script, b.node, at.calls)]
-        for binding in feasible or bindings:
-            yield from self.binding(binding, at, node)
-
-    def binding(self, binding: Binding, at: At, use: cst.CSTNode) -> Iterator[Origin]:
-        """Go on at what a binding binds."""
-        node = binding.node
-        if binding.kind == "import":
-            yield from self._import(binding, at)
-        elif binding.kind in ("function", "class"):
-            yield at.origin(binding.kind, node)
-        elif binding.kind == "parameter" and isinstance(node, cst.Param):
-            yield from self._parameter(binding.scope, node, at)
-        elif binding.kind == "augment" and isinstance(node, cst.AugAssign):
-            yield from self._augment(node, binding, at)
-        elif binding.value is not None and binding.kind in ("assign", "for", "with"):
-            path = tuple(step for step in binding.path if step[0] != "enter")
-            # A `for` over `range(...)` or the like ends in an unknown, which is right.
-            yield from self.walk(binding.value, at.taking(*path, *at.selectors))
-        else:
-            yield at.origin("unknown", node, reason=f"bound by {binding.kind}")
-
-    def _augment(self, node: cst.AugAssign, binding: Binding, at: At) -> Iterator[Origin]:
-        """``x += y``: what x was before, and y."""
-        if not isinstance(node.operator, cst.AddAssign):
-            yield at.origin("unknown", node, reason="a computed value")
-            return
-        # Several `x += ...` in a loop reach each other: gather them all before going on.
-        pending, gathered = [node], [node]
-        while pending:
-            current = pending.pop()
-            joined = replace(at, methods=(*at.methods, (at.script, current)))
-            yield from self.walk(current.value, joined)
-            for earlier in at.script.bindings.reaching(current, binding.scope, binding.name):
-                if not isinstance(earlier.node, cst.AugAssign):
-                    yield from self.binding(earlier, joined, current)
-                elif earlier.node not in gathered:
-                    gathered.append(earlier.node)
-                    pending.append(earlier.node)
-
-    def _import(self, binding: Binding, at: At) -> Iterator[Origin]:
-        qualified = binding.qualified or ""
-        found = self.project.resolve(at.script, binding)
-        if found is None:
-            yield at.origin("external", binding.node, names.canonical(qualified))
-            return
-        home, attribute = found
-        if attribute is None:
-            yield replace(at, script=home).origin("module", home.tree.module, qualified)
-        elif binding in self._importing:
-            # Two files that take a name from each other: the other ways to it say where it comes from.
-            self._cuts += 1
-        else:
-            self._importing.add(binding)
-            try:
-                yield from list(self.member(home, attribute, at, binding.node))
-            finally:
-                self._importing.discard(binding)
-
-    def member(self, home: Script, attribute: str, at: At, node: cst.CSTNode) -> Iterator[Origin]:
-        """Go on at a module-level name of another file."""
-        bindings = home.bindings.global_bindings(attribute)
-        if not bindings:
-            for script, found in self.project.star_names(home, attribute):
-                home, bindings = script, found
-        for binding in bindings:
-            yield from self.binding(binding, replace(at, script=home), node)
-        if not bindings:
-            yield at.origin("unknown", node, reason=f"{attribute} is not found in {home.path}")
-
     # -- parameters and calls --------------------------------------------------------------------------------
 
-    def _parameter(self, scope: Scope, param: cst.Param, at: At) -> Iterator[Origin]:
+    def parameter(self, scope: Scope, param: cst.Param, at: At) -> Iterator[Origin]:
+        """Go on at what the callers of a function pass for a parameter."""
         function = scope.node
         assert isinstance(function, (cst.FunctionDef, cst.Lambda))
         owner = self._calls.owner(at.script, function)

@@ -11,6 +11,7 @@ import libcst as cst
 from ..mindspore import names
 from .calls import decorated
 from .expressions import literal
+from .named import bound, member
 from .origin import At, Origin
 from .script import Script
 
@@ -58,7 +59,7 @@ def attribute(
             else:
                 yield at.origin("external", node, joined)
         elif origin.kind == "module":
-            yield from flow.member(origin.script, name, at, node)
+            yield from member(flow, origin.script, name, at, node)
         elif origin.kind in ("instance", "class") and isinstance(origin.node, cst.ClassDef):
             inner = replace(at, script=origin.script, calls=origin.calls)
             yield from _class_attribute(flow, origin, origin.node, name, inner, node)
@@ -87,17 +88,17 @@ def _class_attribute(
     for home, cls in family:
         for binding in home.bindings.scopes[cls].bindings.get(name, []):
             found = True
-            yield from flow.binding(binding, replace(at, script=home), node)
+            yield from bound(flow, binding, replace(at, script=home), node)
     classes = [cls for _, cls in family]
     for script, target, value, path in flow.project.attribute_assignments(name):
         if _assigns_to(flow, script, target, classes):
             found = True
             yield from flow.walk(value, replace(at, script=script, selectors=(*path, *at.selectors)))
-    if not found and name in names.INHERITED:
-        if any(names.is_train_cell(base) for base in flow.library_bases(origin.script, owner)):
-            yield at.origin("call", owner, names.INHERITED[name])
-            return
-    if not found:
+    if found:
+        return
+    if name in names.INHERITED and any(map(names.is_train_cell, flow.library_bases(origin.script, owner))):
+        yield at.origin("call", owner, names.INHERITED[name])
+    else:
         yield at.origin("unknown", node, reason=f"attribute {name} of {owner.name.value} is set nowhere here")
 
 
@@ -106,8 +107,10 @@ def _assigns_to(flow: Flow, script: Script, target: cst.Attribute, family: list[
     for origin in flow.origins(script, target.value):
         if origin.node in family and origin.kind in ("instance", "class"):
             return True
-        if origin.kind == "instance" and isinstance(origin.node, cst.ClassDef):
-            # set in a subclass, read in its base
-            if any(cls in family for _, cls in flow.ancestry(origin.script, origin.node)):
-                return True
+        if (
+            origin.kind == "instance"
+            and isinstance(origin.node, cst.ClassDef)
+            and any(cls in family for _, cls in flow.ancestry(origin.script, origin.node))
+        ):
+            return True  # set in a subclass, read in its base
     return False

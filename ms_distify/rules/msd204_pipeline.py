@@ -47,7 +47,9 @@ def check(context: Context) -> Iterator[Decision]:
 def _step(context: Context, script: Script, node: cst.CSTNode) -> Iterator[Decision]:
     name = method_name(node)
     if name == "split":
-        message = "split() of a sharded dataset fails in MindSpore; split first, then shard what trains by hand"
+        message = (
+            "split() of a sharded dataset fails in MindSpore; split first, then shard what trains by hand"
+        )
         yield decide(CODE, REFUSED, script, node, message)
     elif name in _UNEQUAL:
         yield decide(CODE, REFUSED, script, node, f"{name} {_UNEQUAL[name]}")

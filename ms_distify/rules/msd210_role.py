@@ -77,7 +77,8 @@ def _message(sink: Sink, origin: Origin, datasets: bool) -> str:
     root, _, rest = origin.qualified.partition(".")
     if rest and root != "mindspore" and not sink.selectors:
         return (
-            f"the dataset of {sink.what} comes from {origin.qualified} ({origin.script.where(origin.node)}), which "
+            f"the dataset of {sink.what} comes from {origin.qualified} "
+            f"({origin.script.where(origin.node)}), which "
             "is not found from the folder of the script; convert the script in the place it is started from"
         )
     if not datasets:

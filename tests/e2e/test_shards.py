@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -75,12 +76,12 @@ def main():
                 rows.append(x.asnumpy().ravel().tolist())
             seen[kind].append(rows)
         seen[kind].append([x.asnumpy().ravel().tolist() for x, y in test.create_tuple_iterator()])
-    with open("rows%%s.json" %% os.getenv("RANK_ID", ""), "w") as out:
+    with open("rows%s.json" % os.getenv("RANK_ID", ""), "w") as out:
         json.dump(seen, out)
 
 
 main()
-''' % {"rows": ROWS, "test": TEST_ROWS}  # fmt: skip
+'''.replace("%(rows)d", str(ROWS)).replace("%(test)d", str(TEST_ROWS))
 
 
 def free_port() -> int:
@@ -96,16 +97,14 @@ def run_ranks(script: Path, number: int) -> None:
         f"--master_port={free_port()}", "--log_dir=logs", "--join=True", script.name,
     ]  # fmt: skip
     process = subprocess.Popen(
-        command, cwd=script.parent, env=environment(None), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        start_new_session=True,
+        command, cwd=script.parent, env=environment(None), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, start_new_session=True,
     )  # fmt: skip
     try:
         output, _ = process.communicate(timeout=240)
     finally:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
     logs = "".join(log.read_text(errors="replace")[-2000:] for log in script.parent.glob("logs/worker*.log"))
     assert process.returncode == 0, output[-2000:] + logs
 

@@ -70,7 +70,8 @@ def names(source: str, folder: Path | None = None) -> list[str]:
             id="partial shifts positions",
         ),
         pytest.param(
-            "from functools import partial\ndef f(p, q):\n    return q\ng = partial(f, q=lib.a())\nuse(g(1))\n",
+            "from functools import partial\ndef f(p, q):\n    return q\ng = partial(f, q=lib.a())\n"
+            "use(g(1))\n",
             ["lib.a"],
             id="partial binds",
         ),
@@ -85,7 +86,8 @@ def names(source: str, folder: Path | None = None) -> list[str]:
             id="early return",
         ),
         pytest.param(
-            "def f(m='x'):\n    if m == 'x':\n        y = lib.a()\n    else:\n        y = lib.b()\n    return y\nuse(f())\n",
+            "def f(m='x'):\n    if m == 'x':\n        y = lib.a()\n    else:\n        y = lib.b()\n"
+            "    return y\nuse(f())\n",
             ["lib.a"],
             id="branch by default",
         ),
@@ -131,7 +133,8 @@ def names(source: str, folder: Path | None = None) -> list[str]:
             id="__iter__",
         ),
         pytest.param(
-            "def outer():\n    x = lib.a()\n    def inner():\n        return x\n    return inner\nuse(outer()())\n",
+            "def outer():\n    x = lib.a()\n    def inner():\n        return x\n    return inner\n"
+            "use(outer()())\n",
             ["lib.a"],
             id="closure",
         ),

@@ -34,7 +34,9 @@ import mindspore.dataset as ds
 from mindspore import nn
 from mindspore.communication import get_group_size, get_rank, init
 init()
-ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.DATA_PARALLEL, gradients_mean=True, parameter_broadcast=True)
+ms.set_auto_parallel_context(
+    parallel_mode=ms.ParallelMode.DATA_PARALLEL, gradients_mean=True, parameter_broadcast=True
+)
 ms.set_seed(1)
 """
 
@@ -200,8 +202,8 @@ train = ds.GeneratorDataset(Rows(), ["x"], shuffle=True).batch(4)
 
 def test_c19_role_by_use_not_by_name() -> None:
     source = (
-        HEAD
-        + 'd1 = ds.Cifar10Dataset("/c", usage="train").batch(32)\nd2 = ds.Cifar10Dataset("/c", usage="test").batch(32)\n'
+        HEAD + 'd1 = ds.Cifar10Dataset("/c", usage="train").batch(32)\n'
+        'd2 = ds.Cifar10Dataset("/c", usage="test").batch(32)\n'
         + MODEL
         + "model.train(1, d1)\nprint(model.eval(d2))\n"
     )
@@ -245,7 +247,10 @@ a, b = Mk("/c"), load("/m")
     ],
 )
 def test_import_forms(imports: str, constructor: str) -> None:
-    source = f'import mindspore as ms\nfrom mindspore import nn\n{imports}\ntrain = {constructor}("/d")\n{TRAINING}'
+    source = (
+        f"import mindspore as ms\nfrom mindspore import nn\n{imports}\n"
+        f'train = {constructor}("/d")\n{TRAINING}'
+    )
     assert sharded(source) == [f'train = {constructor}("/d", {SHARDS})']
 
 
@@ -626,7 +631,8 @@ LOOPS = {
         "from tqdm import tqdm\n"
         "for i, (x, y) in enumerate(tqdm(train.create_tuple_iterator(), total=3)):\n    cell(x, y)\n"
     ),
-    "epochs around": "for epoch in range(3):\n    for x, y in train.create_tuple_iterator():\n        cell(x, y)\n",
+    "epochs around": "for epoch in range(3):\n    for x, y in train.create_tuple_iterator():\n"
+    "        cell(x, y)\n",
     "iterator made first": "rows = train.create_tuple_iterator()\nfor x, y in rows:\n    cell(x, y)\n",
     "next in while": "rows = iter(train)\nwhile True:\n    x, y = next(rows)\n    cell(x, y)\n",
     "next in a function": (
@@ -638,10 +644,12 @@ LOOPS = {
         "for e in range(3):\n    epoch(train)\n"
     ),
     "step function": "def step(x, y):\n    return cell(x, y)\nfor x, y in train:\n    step(x, y)\n",
-    "compiled step": "def step(x, y):\n    return cell(x, y)\nfast = ms.jit(step)\nfor x, y in train:\n    fast(x, y)\n",
+    "compiled step": "def step(x, y):\n    return cell(x, y)\nfast = ms.jit(step)\n"
+    "for x, y in train:\n    fast(x, y)\n",
     "DatasetHelper": "for inputs in ms.DatasetHelper(train, dataset_sink_mode=False):\n    cell(*inputs)\n",
     "data_sink": (
-        "def step(x, y):\n    return cell(x, y)\nsink = ms.data_sink(step, train)\nfor i in range(9):\n    sink()\n"
+        "def step(x, y):\n    return cell(x, y)\nsink = ms.data_sink(step, train)\n"
+        "for i in range(9):\n    sink()\n"
     ),
     "own generator": (
         "def rows(data):\n    for x, y in data.create_tuple_iterator():\n        yield x, y\n"
@@ -689,7 +697,10 @@ def test_zip_in_python_feeds_both() -> None:
     ],
 )
 def test_model_methods(use: str) -> None:
-    source = f'{HEAD}train = ds.MnistDataset("/d")\ntest = ds.MnistDataset("/d", "test")\n{MODEL}{use}\nmodel.eval(test)\n'
+    source = (
+        f'{HEAD}train = ds.MnistDataset("/d")\ntest = ds.MnistDataset("/d", "test")\n'
+        f"{MODEL}{use}\nmodel.eval(test)\n"
+    )
     assert sharded(source) == [f'train = ds.MnistDataset("/d", {SHARDS})']
 
 
@@ -774,9 +785,8 @@ def test_evaluating_the_training_set_is_noted(evaluation: str) -> None:
             id="dictionary",
         ),
         pytest.param(
-            'data = {}\nfor k in ("train", "test"):\n    data[k] = ds.MnistDataset("/d", k)\ntrain = data["train"]\n'
-            + TRAINING
-            + 'model.eval(data["test"])\n',
+            'data = {}\nfor k in ("train", "test"):\n    data[k] = ds.MnistDataset("/d", k)\n'
+            'train = data["train"]\n' + TRAINING + 'model.eval(data["test"])\n',
             6,
             id="loop",
         ),

@@ -22,7 +22,8 @@ def test_no_sampler_after_all(argument: str) -> None:
 
 def test_sampler_of_evaluation_data() -> None:
     source = (
-        f'{HEAD}train = ds.MnistDataset("/d")\ntest = ds.MnistDataset("/t", sampler=ds.SequentialSampler())\n{TRAINING}'
+        f'{HEAD}train = ds.MnistDataset("/d")\n'
+        f'test = ds.MnistDataset("/t", sampler=ds.SequentialSampler())\n{TRAINING}'
         "model.eval(test)\n"
     )
     assert sharded(source) == [f'train = ds.MnistDataset("/d", {SHARDS})']
@@ -31,7 +32,8 @@ def test_sampler_of_evaluation_data() -> None:
 
 def test_c10_sampler() -> None:
     source = (
-        f'{HEAD}s = ds.RandomSampler(num_samples=500)\ntrain = ds.ImageFolderDataset("/d/train", sampler=s).batch(32)\n'
+        f"{HEAD}s = ds.RandomSampler(num_samples=500)\n"
+        'train = ds.ImageFolderDataset("/d/train", sampler=s).batch(32)\n'
         f"{TRAINING}"
     )
     refused(source, "MSD202", 5, "RandomSampler, train.py:4")
@@ -56,7 +58,8 @@ def test_c10_sampler() -> None:
             id="through a parameter",
         ),
         pytest.param(
-            'class Own(ds.Sampler):\n    def __iter__(self):\n        yield 1\ntrain = ds.MnistDataset("/d", sampler=Own())',
+            "class Own(ds.Sampler):\n    def __iter__(self):\n        yield 1\n"
+            'train = ds.MnistDataset("/d", sampler=Own())',
             7,
             id="own class",
         ),

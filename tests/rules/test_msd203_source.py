@@ -67,5 +67,8 @@ def test_refused(before: str, source: str) -> None:
 
 
 def test_generator_for_evaluation_stays() -> None:
-    program = f'{HEAD}{GENERATOR}train = ds.MnistDataset("/d")\ntest = ds.GeneratorDataset(rows, ["x"])\n{TRAINING}model.eval(test)\n'
+    program = (
+        f'{HEAD}{GENERATOR}train = ds.MnistDataset("/d")\n'
+        f'test = ds.GeneratorDataset(rows, ["x"])\n{TRAINING}model.eval(test)\n'
+    )
     assert len(sharded(program)) == 1

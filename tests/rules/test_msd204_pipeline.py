@@ -24,7 +24,8 @@ def test_harmless_steps(steps: str) -> None:
 
 def test_steps_of_evaluation_data() -> None:
     source = (
-        f'{HEAD}train = ds.MnistDataset("/d")\ntest = ds.MnistDataset("/t").filter(lambda x: x > 1)\n{TRAINING}'
+        f'{HEAD}train = ds.MnistDataset("/d")\n'
+        f'test = ds.MnistDataset("/t").filter(lambda x: x > 1)\n{TRAINING}'
         "model.eval(test)\n"
     )
     assert found(run(source), "MSD204") == []
@@ -67,7 +68,8 @@ def test_c17_zip_of_unshuffled_sides(join: str) -> None:
             'pairs = ds.zip((ds.MnistDataset("/x"), ds.MnistDataset("/y")))\ntrain = pairs', 4, id="C17 zip"
         ),
         pytest.param(
-            'from mindspore.dataset import zip as pair\ntrain = pair((ds.MnistDataset("/x"), ds.MnistDataset("/y")))',
+            "from mindspore.dataset import zip as pair\n"
+            'train = pair((ds.MnistDataset("/x"), ds.MnistDataset("/y")))',
             5,
             id="zip under another name",
         ),

@@ -21,7 +21,8 @@ def test_loops_around_and_inside_a_fed_loop_need_no_dataset() -> None:
         HEAD
         + 'train = ds.MnistDataset("/d")\n'
         + CELL
-        + "for epoch in range(3):\n    for x, y in train:\n        for again in range(2):\n            cell(x, y)\n"
+        + "for epoch in range(3):\n    for x, y in train:\n        for again in range(2):\n"
+        "            cell(x, y)\n"
     )
     assert len(sharded(source)) == 1
     assert found(run(source), "MSD210") == []

@@ -40,7 +40,8 @@ model.train(1, train)
         pytest.param("Data = ds.MnistDataset\n", id="alias"),
         pytest.param("Data = getattr(ds, 'MnistDataset')\n", id="getattr of a literal"),
         pytest.param(
-            "try:\n    from mindspore.dataset import MnistDataset as Data\nexcept ImportError:\n    Data = None\n",
+            "try:\n    from mindspore.dataset import MnistDataset as Data\nexcept ImportError:\n"
+            "    Data = None\n",
             id="try",
         ),
     ],
