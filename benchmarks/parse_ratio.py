@@ -157,10 +157,7 @@ def readable(files: list[tuple[str, bytes]]) -> tuple[list[tuple[str, bytes]], d
 
 def start_up(repeat: int) -> tuple[float, float]:
     """Return the seconds of a typer command that does nothing, and of ours on a file without MindSpore."""
-    nothing = (
-        "import typer\napp = typer.Typer(add_completion=False)\n"
-        "@app.command()\ndef f(x: str) -> None: ...\napp()"
-    )
+    nothing = "import typer\napp = typer.Typer(add_completion=False)\n@app.command()\ndef f(x: str) -> None: ...\napp()"
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder, "plain.py")
         plain.write_text("print('no framework')\n" * 200)
@@ -182,9 +179,7 @@ def start_up(repeat: int) -> tuple[float, float]:
 
 def main() -> int:
     """Print the figures; 1 if a target is missed and --strict is given."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="*", type=Path)
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--each", action="store_true", help="also print the ratio of each file")
@@ -203,10 +198,7 @@ def main() -> int:
             ours[number].append(timed(lambda r=raw, n=name: convert(r, n, recheck=False)))
     low = sum(statistics.median(times) for times in floor)
     high = sum(statistics.median(times) for times in ours)
-    print(
-        f"{len(files)} files, {lines} lines: "
-        + ", ".join(f"{count} {word}" for word, count in outcome.items())
-    )
+    print(f"{len(files)} files, {lines} lines: " + ", ".join(f"{count} {word}" for word, count in outcome.items()))
     if args.each:
         for (name, _), a, b in zip(files, floor, ours):
             print(f"  {statistics.median(b) / statistics.median(a):5.2f}  {name}")

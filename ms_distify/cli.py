@@ -27,12 +27,10 @@ OK, DIFFERENT, USAGE, REFUSAL, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 130
 ISSUES = "please report it with the file that causes it"
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-tools = typer.Typer(
-    add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True
-)
+tools = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
 
 
-class Stop(Exception):  # noqa: N818
+class Stop(Exception):
     """The run ends with a message and an exit code."""
 
     def __init__(self, message: str, code: int = USAGE) -> None:
@@ -66,29 +64,21 @@ def _version(value: bool) -> None:
     "3 refused, 4 a bug of ms-distify.",
 )
 def convert_command(
-    paths: Annotated[
-        list[str], typer.Argument(help="Scripts or folders; - reads standard input.", show_default=False)
-    ],
+    paths: Annotated[list[str], typer.Argument(help="Scripts or folders; - reads standard input.", show_default=False)],
     output: Annotated[
         Optional[Path],
         typer.Option("--output", "-o", help="Write the converted script here."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the diff, write nothing.")] = False,
-    check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; exit 1 if anything would change.")
-    ] = False,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if anything would change.")] = False,
     in_place: Annotated[bool, typer.Option("--in-place", help="Rewrite the named files.")] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Overwrite files that ms-distify did not write.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files that ms-distify did not write.")] = False,
     seed: Annotated[
         Optional[int],
         typer.Option("--seed", min=0, max=MAX_SEED, help="Seed to set where the program sets none (0)."),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print refusals and errors only.")] = False,
-    stdin_filename: Annotated[
-        str, typer.Option("--stdin-filename", help="Name of standard input.")
-    ] = "<stdin>",
+    stdin_filename: Annotated[str, typer.Option("--stdin-filename", help="Name of standard input.")] = "<stdin>",
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a bug.")] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
@@ -285,9 +275,7 @@ def _write_in_place(results: list[tuple[Path, Conversion]], choice: _Choice) -> 
         for path, content in [(file, result.output), *result.modules] if result.changed else result.modules:
             known = contents.setdefault(path.resolve(), content)
             if known != content:
-                raise Stop(
-                    f"{path}: two programs need it changed differently; convert them one at a time", REFUSAL
-                )
+                raise Stop(f"{path}: two programs need it changed differently; convert them one at a time", REFUSAL)
     _write([Target(path, content) for path, content in contents.items()])
     if not choice.quiet:
         for path in contents:
@@ -312,9 +300,7 @@ def _write_output(file: Path, result: Conversion, output: Path, choice: _Choice)
     if present is not None and not choice.force:
         recorded = beside.recorded(_text(launcher)) if launcher is not None else None
         if present != result.output and recorded != (output.name, beside.digest(present)):
-            raise Stop(
-                f"{output}: was not written by ms-distify, or was changed since; use --force to overwrite it"
-            )
+            raise Stop(f"{output}: was not written by ms-distify, or was changed since; use --force to overwrite it")
     if launcher is not None and not choice.force and not is_ours(_text(launcher)):
         raise Stop(f"{launch}: was not written by ms-distify; move it away or use --force")
     mode = file.stat().st_mode & 0o777

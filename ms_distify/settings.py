@@ -71,7 +71,5 @@ def _parse(raw: bytes, file: Path) -> Settings:
             )
         low, high = _LIMITS[key]
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise SettingsError(
-                f"{file}: [tool.ms-distify] {key} must be a whole number from {low} to {high}"
-            )
+            raise SettingsError(f"{file}: [tool.ms-distify] {key} must be a whole number from {low} to {high}")
     return Settings(**table)

@@ -21,9 +21,7 @@ from ms_distify import cli
 from ms_distify.writing import files
 
 ROOT = Path(__file__).resolve().parent.parent
-PROGRAM = (
-    HEAD + 'ms.set_context(mode=0)\ntrain = ds.MnistDataset("/d").batch(8, drop_remainder=True)\n' + TRAINING
-)
+PROGRAM = HEAD + 'ms.set_context(mode=0)\ntrain = ds.MnistDataset("/d").batch(8, drop_remainder=True)\n' + TRAINING
 MODULE = HEAD + "def build():\n    return nn.Dense(4, 2)\n"
 REFUSED = PROGRAM.replace(
     "import mindspore.dataset as ds\n", "import mindspore.dataset as ds\nfrom mindspore import *\n"
@@ -47,9 +45,7 @@ def run(*arguments: object, stdin: bytes = b"") -> Ran:
     return Ran(result.exit_code, result.stdout_bytes, result.stderr)
 
 
-def spawn(
-    *arguments: object, stdin: bytes = b"", env: dict[str, str] | None = None, **options: object
-) -> Ran:
+def spawn(*arguments: object, stdin: bytes = b"", env: dict[str, str] | None = None, **options: object) -> Ran:
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-m", "ms_distify", *map(str, arguments)],
         input=stdin,
@@ -70,9 +66,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes | None]:
-    return {
-        str(f.relative_to(folder)): f.read_bytes() if f.is_file() else None for f in sorted(folder.rglob("*"))
-    }
+    return {str(f.relative_to(folder)): f.read_bytes() if f.is_file() else None for f in sorted(folder.rglob("*"))}
 
 
 # -- nothing happens
@@ -89,9 +83,7 @@ def contents(folder: Path) -> dict[str, bytes | None]:
         pytest.param(MODULE, "not a training program", id="module"),
     ],
 )
-@pytest.mark.parametrize(
-    "mode", [["--check"], ["--dry-run"], ["--in-place"], ["-o", "out.py"]], ids=lambda m: m[0]
-)
+@pytest.mark.parametrize("mode", [["--check"], ["--dry-run"], ["--in-place"], ["-o", "out.py"]], ids=lambda m: m[0])
 def test_nothing_to_do(here: Path, text: str, says: str, mode: list[str]) -> None:
     (here / "train.py").write_text(text)
     before = contents(here)
@@ -331,11 +323,7 @@ def test_the_diff_applies(here: Path, content: bytes, name: str, tool: str) -> N
     for argument in (name, file):
         diff = run(argument, "--dry-run").out
         assert diff.startswith(b"--- ")
-        command = (
-            ["git", "apply", "-"]
-            if tool == "git"
-            else ["patch", "-p1", "--binary", "--no-backup-if-mismatch"]
-        )
+        command = ["git", "apply", "-"] if tool == "git" else ["patch", "-p1", "--binary", "--no-backup-if-mismatch"]
         done = subprocess.run(command, input=diff, capture_output=True, cwd=here, check=False)
         assert done.returncode == 0, (done, diff)
         applied = file.read_bytes()
@@ -422,27 +410,15 @@ def test_one_of_several_unreadable(here: Path) -> None:
         pytest.param(["folder", "-o", "a.py"], "-o takes one script", id="folder and output"),
         pytest.param(["train.py", "-o", "folder"], "folder: is a directory", id="output a folder"),
         pytest.param(["train.py", "-o", "train.py"], "use --in-place", id="output the input"),
-        pytest.param(
-            ["train.py", "-o", "./train.py"], "use --in-place", id="output the input, spelled otherwise"
-        ),
+        pytest.param(["train.py", "-o", "./train.py"], "use --in-place", id="output the input, spelled otherwise"),
         pytest.param(["train.py", "-o", "link.py"], "use --in-place", id="output a link to the input"),
-        pytest.param(
-            ["train.py", "-o", "gone/a.py"], "gone/a.py: its folder does not exist", id="no such folder"
-        ),
+        pytest.param(["train.py", "-o", "gone/a.py"], "gone/a.py: its folder does not exist", id="no such folder"),
         pytest.param(["train.py", "-o", "other.py/a.py"], "Not a directory", id="output below a file"),
         pytest.param(["train.py", "-o", "fifo"], "fifo: is not a regular file", id="output a FIFO"),
-        pytest.param(
-            ["train.py", "-o", "/dev/null"], "/dev/null: is not a regular file", id="output a device"
-        ),
-        pytest.param(
-            ["train.py", "-o", "/proc/a.py"], "/proc/a.py: ", id="output in a folder that takes no files"
-        ),
-        pytest.param(
-            ["train.py", "-o", "run_distribute.sh"], "the launcher's name", id="output the launcher"
-        ),
-        pytest.param(
-            ["train.py", "-o", "other.py"], "other.py: was not written by ms-distify", id="not ours"
-        ),
+        pytest.param(["train.py", "-o", "/dev/null"], "/dev/null: is not a regular file", id="output a device"),
+        pytest.param(["train.py", "-o", "/proc/a.py"], "/proc/a.py: ", id="output in a folder that takes no files"),
+        pytest.param(["train.py", "-o", "run_distribute.sh"], "the launcher's name", id="output the launcher"),
+        pytest.param(["train.py", "-o", "other.py"], "other.py: was not written by ms-distify", id="not ours"),
         pytest.param(["train.py", "-o", "a" * 300 + ".py"], "name too long", id="output name too long"),
     ],
 )
@@ -486,9 +462,7 @@ def test_foreign_launcher_is_not_overwritten(here: Path) -> None:
 
 @pytest.mark.parametrize("failing", [1, 2], ids=["first", "second"])
 @pytest.mark.parametrize("present", [False, True], ids=["new", "present"])
-@pytest.mark.parametrize(
-    "error", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=["full", "Ctrl-C"]
-)
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=["full", "Ctrl-C"])
 def test_all_or_nothing(
     here: Path, monkeypatch: pytest.MonkeyPatch, failing: int, present: bool, error: BaseException
 ) -> None:
@@ -573,24 +547,14 @@ UNREADABLE = [
     pytest.param(USES.encode() + b"def f():\npass\n", ":3:", "indented block", id="no indentation"),
     pytest.param(USES.encode() + b"x = '\0'\n", ":2:", "NUL bytes", id="NUL"),
     pytest.param(USES.encode("utf-16"), ":", "UTF-16", id="UTF-16"),
-    pytest.param(
-        b"\n# coding: klingon\n" + USES.encode(), ":2:", "unknown encoding: klingon", id="unknown cookie"
-    ),
-    pytest.param(
-        b"# coding: ascii\n" + USES.encode() + b"# \xc3\xa9\n", ":3:", "not valid ascii", id="wrong cookie"
-    ),
+    pytest.param(b"\n# coding: klingon\n" + USES.encode(), ":2:", "unknown encoding: klingon", id="unknown cookie"),
+    pytest.param(b"# coding: ascii\n" + USES.encode() + b"# \xc3\xa9\n", ":3:", "not valid ascii", id="wrong cookie"),
     pytest.param(b"# coding: hex\n" + USES.encode(), ":1:", "hex", id="a cookie that is no text encoding"),
-    pytest.param(
-        b"\xef\xbb\xbf# coding: gbk\n" + USES.encode(), ":1:", "encoding", id="BOM and another cookie"
-    ),
+    pytest.param(b"\xef\xbb\xbf# coding: gbk\n" + USES.encode(), ":1:", "encoding", id="BOM and another cookie"),
     pytest.param(USES.encode() + b"# \xff\n", ":2:", "not valid utf-8", id="invalid UTF-8 early"),
     pytest.param(USES.encode() * 3 + b"# \xff\n", ":4:", "not valid utf-8", id="invalid UTF-8"),
-    pytest.param(
-        USES.encode() + b"x = " + b"[" * 2000 + b"]" * 2000, ":2:", "brackets nest 2000", id="brackets"
-    ),
-    pytest.param(
-        USES.encode() + b"x = " + b"(" * 99999 + b"\n", ":2:", "brackets nest 99999", id="open brackets"
-    ),
+    pytest.param(USES.encode() + b"x = " + b"[" * 2000 + b"]" * 2000, ":2:", "brackets nest 2000", id="brackets"),
+    pytest.param(USES.encode() + b"x = " + b"(" * 99999 + b"\n", ":2:", "brackets nest 99999", id="open brackets"),
     pytest.param(USES.encode() + b"x = 1" + b"+1" * 20000, ":2:", "20000 operators", id="sum"),
     pytest.param(USES.encode() + b"x = " + b"-" * 20000 + b"1", ":2:", "20000 operators", id="minus"),
     pytest.param(USES.encode() + b"x = a" + b".b" * 20000, ":2:", "20000 operators", id="attributes"),
@@ -618,9 +582,7 @@ DEEP = [
     pytest.param("x = a" + " and a" * 2000 + "\n", id="and"),
     pytest.param("x = " + "1 if a else " * 1000 + "2\n", id="ternaries"),
     pytest.param("x = (" + "\n    'a'" * 2000 + "\n)\n", id="joined strings"),
-    pytest.param(
-        "".join(" " * i + f"def f{i}():\n" for i in range(90)) + " " * 90 + "pass\n", id="functions"
-    ),
+    pytest.param("".join(" " * i + f"def f{i}():\n" for i in range(90)) + " " * 90 + "pass\n", id="functions"),
     pytest.param("if a == 0:\n    pass\n" + "elif a == 1:\n    pass\n" * 2900, id="elif"),
 ]
 
@@ -678,9 +640,7 @@ def test_full_standard_output(here: Path) -> None:
 
 def test_stderr_that_cannot_encode(here: Path) -> None:
     (here / "训练.py").write_text(PROGRAM)
-    ran = spawn(
-        "训练.py", "--dry-run", env={"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}, cwd=here
-    )
+    ran = spawn("训练.py", "--dry-run", env={"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}, cwd=here)
     assert ran.code == 0, ran.err
     assert "Traceback" not in ran.err
     assert "--- a/训练.py".encode() in ran.out

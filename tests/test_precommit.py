@@ -64,9 +64,7 @@ def hooks(tmp_path_factory: pytest.TempPathFactory) -> Hooks:
     git(source, "add", "-A")
     git(source, "commit", "-qm", "hooks")
     git(source, "tag", "v0")
-    environment = {
-        k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "PYTHONPATH", "VIRTUAL_ENV"))
-    }
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "PYTHONPATH", "VIRTUAL_ENV"))}
     environment["PRE_COMMIT_HOME"] = str(tmp_path_factory.mktemp("home"))
     return Hooks(source, environment)
 
@@ -108,9 +106,7 @@ def test_the_check_shows_diff_and_reasons_and_changes_nothing(hooks: Hooks, tmp_
 
 
 @pytest.mark.parametrize(("hook", "exit_code"), [("ms-distify", 3), ("ms-distify-check", 1)])
-def test_a_refused_program_fails_and_says_why(
-    hooks: Hooks, tmp_path: Path, hook: str, exit_code: int
-) -> None:
+def test_a_refused_program_fails_and_says_why(hooks: Hooks, tmp_path: Path, hook: str, exit_code: int) -> None:
     hooks.repository(tmp_path, hook)
     (tmp_path / "train.py").write_text(REFUSED)
     code, out = hooks.run(tmp_path)

@@ -137,9 +137,7 @@ def test_nothing_else_moves_and_every_site_is_named(program: Program) -> None:
         return
     assert result.output.startswith(b"\xef\xbb\xbf") == program.raw.startswith(b"\xef\xbb\xbf")
     before, after = (lines(raw.removeprefix(b"\xef\xbb\xbf")) for raw in (program.raw, result.output))
-    sites = {
-        line for what, line in program.sites if what in CLASSES or what in ("set_context", "save_checkpoint")
-    }
+    sites = {line for what, line in program.sites if what in CLASSES or what in ("set_context", "save_checkpoint")}
     for kind, start, end, _, _ in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         for number in range(start + 1, end + 1) if kind != "equal" else ():
             # a line that is not there any more is one of a site's (or the last, which had no line end)

@@ -88,9 +88,7 @@ def test_not_a_table_and_not_utf8(tmp_path: Path) -> None:
         from_pyproject(tmp_path)
 
 
-def test_reading_needs_no_toml_parser_when_nothing_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reading_needs_no_toml_parser_when_nothing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tomllib", None)
     monkeypatch.setitem(sys.modules, "tomli", None)
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")

@@ -54,7 +54,7 @@ class CannotStartError(Exception):
     """The job was not started; the message says why."""
 
 
-class Stopped(Exception):  # noqa: N818
+class Stopped(Exception):
     """The run ends early, with this exit status."""
 
     def __init__(self, status: int) -> None:
@@ -65,9 +65,7 @@ class Stopped(Exception):  # noqa: N818
 class Job:
     """One run: N ranks, for more than one also msrun and the scheduler."""
 
-    def __init__(
-        self, name: str, work: str, ranks: int, port: int, logs: str, msrun: str, command: list[str]
-    ) -> None:
+    def __init__(self, name: str, work: str, ranks: int, port: int, logs: str, msrun: str, command: list[str]) -> None:
         self.name = name
         self.work = os.path.abspath(work)
         self.ranks = ranks
@@ -381,9 +379,7 @@ def find_port(wanted: int) -> int:
             except OSError as error:
                 reason = error.strerror or str(error)
     if wanted:
-        raise CannotStartError(
-            f"port {wanted} cannot be used ({reason}); without -p and MASTER_PORT one is found"
-        )
+        raise CannotStartError(f"port {wanted} cannot be used ({reason}); without -p and MASTER_PORT one is found")
     raise CannotStartError("no free port was found; name one with --port")
 
 

@@ -411,9 +411,7 @@ def _init_parameters(wheel: Wheel, definition: Definition) -> list[str]:
             return _parameters(init, bound=True)
         for base in ancestor.node.bases if isinstance(ancestor.node, ast.ClassDef) else ():
             if ancestor.module.resolve(base) is None and not ancestor.module.is_abstract(base):
-                wheel.note(
-                    f"{definition.identity[1]}: base {ast.unparse(base)} not followed, parameters unknown"
-                )
+                wheel.note(f"{definition.identity[1]}: base {ast.unparse(base)} not followed, parameters unknown")
                 return ["*args", "**kwargs"]
     return []
 
@@ -439,9 +437,7 @@ def _returns(wheel: Wheel, home: Definition, function: _Function, roots: Sequenc
     )
 
 
-def _is_instance(
-    wheel: Wheel, home: Definition, function: _Function, value: ast.expr, roots: Sequence[str]
-) -> bool:
+def _is_instance(wheel: Wheel, home: Definition, function: _Function, value: ast.expr, roots: Sequence[str]) -> bool:
     if isinstance(value, ast.Name) and isinstance(home.node, ast.ClassDef):
         return value.id == "self"
     if not isinstance(value, ast.Call):
@@ -494,9 +490,7 @@ def _method_table(wheel: Wheel, classes: Mapping[str, Definition], root: Definit
             if returns:
                 record["returns"] = returns
             records = table.setdefault(name, [])
-            same = next(
-                (r for r in records if all(r.get(k) == record.get(k) for k in ("params", "returns"))), None
-            )
+            same = next((r for r in records if all(r.get(k) == record.get(k) for k in ("params", "returns"))), None)
             if same is None:
                 records.append(record if class_name == "Dataset" else {"classes": [class_name], **record})
             elif isinstance(same.get("classes"), list):
@@ -523,9 +517,7 @@ def _dataloader_table(wheel: Wheel) -> _Table:
     return _class_table(wheel, found)
 
 
-def _names(
-    wheel: Wheel, modules: Sequence[str], roots: Sequence[str], factories: bool = False
-) -> dict[str, set[str]]:
+def _names(wheel: Wheel, modules: Sequence[str], roots: Sequence[str], factories: bool = False) -> dict[str, set[str]]:
     """For each module, the names in it that are a root class or derive from one.
 
     With ``factories``, also the functions that return one: ``nn.thor(...)`` builds an optimizer.
@@ -614,8 +606,7 @@ def _merge_tables(per_release: Mapping[str, _Table]) -> dict[str, list[_Record]]
                 else:
                     same.append(release)
         merged[name] = [
-            record if releases == everywhere else {"releases": releases, **record}
-            for record, releases in holders
+            record if releases == everywhere else {"releases": releases, **record} for record, releases in holders
         ]
     return merged
 
@@ -638,9 +629,7 @@ def _merge_names(per_release: Mapping[str, Mapping[str, set[str]]]) -> dict[str,
 
 def _release_order(release: str) -> tuple[object, ...]:
     """2.10 comes after 2.9; what is not a number (rc1) sorts within."""
-    return tuple(
-        (int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|[a-z]+", release)
-    )
+    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|[a-z]+", release))
 
 
 def build(wheels: Iterable[Wheel]) -> dict[str, object]:
@@ -656,8 +645,7 @@ def build(wheels: Iterable[Wheel]) -> dict[str, object]:
     catalog: dict[str, object] = {
         "about": "Written by ms_distify/mindspore/build_catalog.py from these wheels; do not edit.",
         "wheels": [
-            {"release": wheel.release, "distribution": wheel.distribution, "file": wheel.path.name}
-            for wheel in ordered
+            {"release": wheel.release, "distribution": wheel.distribution, "file": wheel.path.name} for wheel in ordered
         ],
     }
     first = next(iter(read.values()))

@@ -137,9 +137,7 @@ def is_optimizer(qualified: str) -> bool:
 
 def is_train_cell(qualified: str) -> bool:
     """Whether a canonical name is a MindSpore cell that takes and reduces gradients by itself."""
-    return (
-        qualified.startswith("mindspore.") and catalog.is_train_cell(qualified) and qualified not in GRADIENT_CALLS
-    )
+    return qualified.startswith("mindspore.") and catalog.is_train_cell(qualified) and qualified not in GRADIENT_CALLS
 
 
 def is_cell(qualified: str) -> bool:

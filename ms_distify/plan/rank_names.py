@@ -92,8 +92,4 @@ def _rank_or_default(program: Program, script: Script, value: cst.CSTNode | None
     """Whether another value of a variable is the same call, or what stands for it on one card."""
     if isinstance(value, cst.Call):
         return program.flow.qualified(script, value) == qualified
-    return (
-        literal(value) in ((None, 0) if qualified == names.GET_RANK else (None, 1))
-        if value is not None
-        else False
-    )
+    return literal(value) in ((None, 0) if qualified == names.GET_RANK else (None, 1)) if value is not None else False

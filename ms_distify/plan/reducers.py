@@ -146,7 +146,12 @@ class Reducers:
         return _Builder(script, line, name, text)
 
     def _name(
-        self, key: tuple[cst.CSTNode, str], statement: cst.CSTNode, make: Callable[[], str], script: Script, weights: str
+        self,
+        key: tuple[cst.CSTNode, str],
+        statement: cst.CSTNode,
+        make: Callable[[], str],
+        script: Script,
+        weights: str,
     ) -> str:
         if key not in self._built:
             self._built[key] = _Builder(script, statement, make(), weights)
@@ -174,7 +179,10 @@ class Reducers:
         node = function.node if function is not None else None
         if not isinstance(node, cst.FunctionDef):
             return False
-        words = {(dotted(d.decorator) or dotted(getattr(d.decorator, "func", None)) or "").split(".")[-1] for d in node.decorators}
+        words = {
+            (dotted(d.decorator) or dotted(getattr(d.decorator, "func", None)) or "").split(".")[-1]
+            for d in node.decorators
+        }
         return bool(words & {"jit", "ms_function"}) or node.name.value == "construct"
 
     # -- passing -----------------------------------------------------------------------------------------------------
@@ -195,11 +203,15 @@ class Reducers:
                 gradients = target.elements[1].value
                 line = tree.parent.get(parent)
                 block = tree.parent.get(line) if line is not None else None
-                if isinstance(gradients, (cst.Name, cst.Attribute)) and isinstance(block, (cst.Module, cst.IndentedBlock)):
+                if isinstance(gradients, (cst.Name, cst.Attribute)) and isinstance(
+                    block, (cst.Module, cst.IndentedBlock)
+                ):
                     if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1:
                         text = tree.text(gradients)
                         return Insert(take.script, line, "after", (f"{text} = {name}({text})",), 60)
-        raise CannotReduce("value and gradients are not taken apart here; write 'loss, grads = ...' on a line of its own")
+        raise CannotReduce(
+            "value and gradients are not taken apart here; write 'loss, grads = ...' on a line of its own"
+        )
 
     # -- reading -----------------------------------------------------------------------------------------------------
 

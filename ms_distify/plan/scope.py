@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import libcst as cst
+
 from ..mindspore import names
 from ..model import KEPT, REFUSED, Decision, Finding
 from ..reading.program import Program
@@ -21,20 +23,33 @@ def idle(program: Program) -> Finding | None:
         for script in program.scripts:
             for call in script.bindings.calls:
                 name = program.flow.qualified(script, call)
-                if names.is_optimizer(name) and call in program.timeline.visited:
+                if names.is_optimizer(name) and call in program.timeline.visited and not _only_in_model(program, call):
                     line = script.line(call)
                     message = (
                         f"{name.rpartition('.')[2]} is built, but no training that uses it is found; "
                         "use Model.train or a loop that calls the optimizer"
                     )
                     return Finding("MSD305", REFUSED, script.path, line, 1, message)
-        return Finding("MSD607", KEPT, entry.path, 1, 1, "not a training program: no Model.train, train cell or optimizer step")
+        return Finding(
+            "MSD607", KEPT, entry.path, 1, 1, "not a training program: no Model.train, train cell or optimizer step"
+        )
     if not program.timeline.of("train"):
         if program.timeline.handed_over or any(is_main_guard(statement) for statement in entry.tree.module.body):
-            message = "it trains somewhere, but how the start of the file leads there cannot be followed; call it directly"
+            message = (
+                "it trains somewhere, but how the start of the file leads there cannot be followed; call it directly"
+            )
             return Finding("MSD608", REFUSED, entry.path, 1, 1, message)
         return Finding("MSD607", KEPT, entry.path, 1, 1, "a module: it defines a training but does not start one")
     return None
+
+
+def _only_in_model(program: Program, optimizer: cst.CSTNode) -> bool:
+    """Whether an optimizer goes into a ``Model``, which trains only where its ``train`` or ``fit`` is called."""
+    for script, call, _ in program.calls(names.MODEL):
+        for arg in call.args:
+            if any(origin.node is optimizer for origin in program.flow.origins(script, arg.value)):
+                return True
+    return False
 
 
 def unnamed(program: Program, touched: set[Script]) -> list[Decision]:

@@ -81,8 +81,7 @@ def _given(program: Program, startup: Startup, site: Site, value: cst.BaseExpres
     text = script.tree.text(value)
     return Sharding(
         done=False,
-        trouble=f"num_shards={text} does not come from get_group_size(), and nothing starts the ranks; "
-        "leave it out",
+        trouble=f"num_shards={text} does not come from get_group_size(), and nothing starts the ranks; leave it out",
     )
 
 
@@ -100,9 +99,7 @@ def _one_card_branch(program: Program, site: Site) -> Sharding:
     return NO
 
 
-def _twins(
-    program: Program, site: Site, branching: cst.If | cst.IfExp, own: cst.CSTNode
-) -> list[cst.BaseExpression]:
+def _twins(program: Program, site: Site, branching: cst.If | cst.IfExp, own: cst.CSTNode) -> list[cst.BaseExpression]:
     """Return what constructors in the other branch, or behind an ``if`` without one, pass for num_shards."""
     tree = site.script.tree
     other = branching.orelse if own is branching.body else branching.body
@@ -121,9 +118,7 @@ def _twins(
     return found
 
 
-def _counts(
-    program: Program, script: Script, branching: cst.If | cst.IfExp, shards: cst.BaseExpression
-) -> bool:
+def _counts(program: Program, script: Script, branching: cst.If | cst.IfExp, shards: cst.BaseExpression) -> bool:
     """Whether the condition is about the number of ranks that the other branch deals the rows to."""
     return bool(_read(branching.test) & _read(shards)) or program.mentions_rank(script, branching.test)
 
@@ -145,8 +140,7 @@ def _decided(program: Program, site: Site, branching: cst.If | cst.IfExp) -> Sha
         where = site.script.where(branching.test)
         return Sharding(
             done=False,
-            trouble=f"'{test}' ({where}) always chooses the branch without shards; "
-            "pass get_group_size(), get_rank()",
+            trouble=f"'{test}' ({where}) always chooses the branch without shards; pass get_group_size(), get_rank()",
         )
     return YES
 

@@ -68,9 +68,7 @@ class Shards:
         self._given: dict[tuple[cst.CSTNode, str], str] = {}
         self._all_the_way = False
 
-    def supply(
-        self, site: Site, given: tuple[cst.BaseExpression | None, cst.BaseExpression | None]
-    ) -> Supply:
+    def supply(self, site: Site, given: tuple[cst.BaseExpression | None, cst.BaseExpression | None]) -> Supply:
         """Return what to pass to the constructor of a training dataset.
 
         Args:
@@ -91,9 +89,7 @@ class Shards:
         finally:
             self._all_the_way = False
 
-    def _supply(
-        self, site: Site, given: tuple[cst.BaseExpression | None, cst.BaseExpression | None]
-    ) -> Supply:
+    def _supply(self, site: Site, given: tuple[cst.BaseExpression | None, cst.BaseExpression | None]) -> Supply:
         ways = [use.calls for use in site.uses_as("train")] or [()]
         direct = all(self._in_sight(site.script, site.call, edges) for edges in ways)
         result: Supply | None = None
@@ -183,15 +179,11 @@ class Shards:
         """Let one call pass rank and size to a function."""
         flow = self.program.flow
         passed = [flow.argument(home, call, function, name) for name in (carriers.size, carriers.rank)]
-        if any(value is ... for value in passed) and carriers.size in {
-            p.name.value for p in parameters(function)
-        }:
+        if any(value is ... for value in passed) and carriers.size in {p.name.value for p in parameters(function)}:
             raise CannotReachError(f"the call at {home.where(call)} hides its arguments in * or **")
         values = [value[1] if isinstance(value, tuple) else None for value in passed]
         if any(isinstance(value, tuple) and value[0] is not home for value in passed):
-            raise CannotReachError(
-                f"the call at {home.where(call)} passes on what a partial in another file gives"
-            )
+            raise CannotReachError(f"the call at {home.where(call)} passes on what a partial in another file gives")
         supply = self._bring(home, call, rest, (values[0], values[1]), depth=depth + 1)
         supply.edits.extend(self._others(home, call, function, carriers))
         supply.edits.extend(
@@ -199,9 +191,7 @@ class Shards:
         )
         return supply
 
-    def _others(
-        self, home: Script, call: cst.Call, function: cst.FunctionDef, carriers: Carriers
-    ) -> list[Edit]:
+    def _others(self, home: Script, call: cst.Call, function: cst.FunctionDef, carriers: Carriers) -> list[Edit]:
         """Whatever else a call can enter (an override, another function) must take the new arguments too."""
         edits: list[Edit] = []
         for script, other in self.program.flow.targets(home, call):
@@ -237,9 +227,7 @@ class Shards:
         used = script.bindings.scopes[function].bindings
         for name in missing:
             if name in used:
-                raise CannotReachError(
-                    f"{function.name.value} at {script.where(function)} uses the name {name}"
-                )
+                raise CannotReachError(f"{function.name.value} at {script.where(function)} uses the name {name}")
         return [AddParameters(script, function, missing)] if missing else []
 
     def _only_trains(self, edge: Edge) -> bool:
@@ -272,9 +260,7 @@ def give(script: Script, call: cst.Call, *items: tuple[str, cst.BaseExpression |
             added.append((name, text))
         elif script.tree.text(now) != text:
             if literal(now) not in _ONE_CARD and not isinstance(now, cst.Name):
-                raise CannotReachError(
-                    f"{script.tree.text(now)} is passed for {name} at {script.where(call)}"
-                )
+                raise CannotReachError(f"{script.tree.text(now)} is passed for {name} at {script.where(call)}")
             edits.append(Replace(script, now, text))
     if added:
         edits.append(AddKeywords(script, call, tuple(added)))

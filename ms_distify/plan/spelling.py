@@ -50,11 +50,7 @@ class Speller:
         if module:
             prefixes = [module]
             if qualified in _IN_CONTEXT:
-                prefixes = (
-                    ["mindspore.context", module]
-                    if self._prefers_context()
-                    else [module, "mindspore.context"]
-                )
+                prefixes = ["mindspore.context", module] if self._prefers_context() else [module, "mindspore.context"]
             for prefix in prefixes:
                 alias = self._bound(prefix, place)
                 if alias is not None:

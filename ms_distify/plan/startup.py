@@ -138,9 +138,7 @@ class Startup:
             message = "init() runs in a loop and cannot be completed there; call it once, before the loop"
             self.problems.append(Problem("MSD107", first.script, first.node, message))
             return
-        level = min(
-            (common(first.frames, train.frames) for train in self.trains), default=len(first.frames) - 1
-        )
+        level = min((common(first.frames, train.frames) for train in self.trains), default=len(first.frames) - 1)
         outer = first.frames[level]
         behind_init, behind = Place(*anchor(inner), "after"), Place(*anchor(outer), "after")
         before = Place(behind.script, behind.statement, "before")
@@ -271,9 +269,7 @@ class Startup:
     def _behind(self, context: Event, first: Event) -> None:
         level = diverge(context.frames, first.frames)
         if level < 0:
-            message = (
-                f"{first.what or first.kind} stands on a line with the context; give it a line of its own"
-            )
+            message = f"{first.what or first.kind} stands on a line with the context; give it a line of its own"
             self.problems.append(Problem("MSD107", first.script, first.node, message))
             return
         frame = context.frames[level]
@@ -281,9 +277,7 @@ class Startup:
         if any(f.repeated for f in context.frames[: level + 1]):
             message = "the context is set inside a loop; set it once, before the loop"
         elif any(self.program.timeline.runs[f.statement] > 1 for f in context.frames[: level + 1]):
-            message = (
-                "the context is set in a function that is called more than once; set it before the calls"
-            )
+            message = "the context is set in a function that is called more than once; set it before the calls"
         if message:
             self.problems.append(Problem("MSD107", context.script, context.node, message))
             return

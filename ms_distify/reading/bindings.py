@@ -135,20 +135,14 @@ class Bindings:
             for part in children(node):
                 if part is node.body:
                     below.append((part, inner))
-                elif part is not node.params and not (
-                    isinstance(node, cst.FunctionDef) and part is node.name
-                ):
+                elif part is not node.params and not (isinstance(node, cst.FunctionDef) and part is node.name):
                     below.append((part, outer))
             for param in parameters(node):
                 self._add(inner, param.name.value, "parameter", param, param.default)
                 self.names.add(param.name.value)
                 below.extend((part, outer) for part in (param.default, param.annotation) if part is not None)
         elif isinstance(node, cst.ClassDef):
-            below = [
-                (part, inner if part is node.body else outer)
-                for part in children(node)
-                if part is not node.name
-            ]
+            below = [(part, inner if part is node.body else outer) for part in children(node) if part is not node.name]
         else:
             # Only the first iterable of a comprehension is evaluated outside; treating its whole `for` so
             # keeps the targets inside and costs nothing else.
@@ -309,9 +303,7 @@ class Bindings:
                 return scope.bindings.get(name.value, [])
             if visible and name.value in scope.bindings:
                 found = scope.bindings[name.value]
-                if scope is own or (
-                    own is not None and own.kind == "comprehension" and _encloses(scope, own)
-                ):
+                if scope is own or (own is not None and own.kind == "comprehension" and _encloses(scope, own)):
                     return self.reaching(name, scope)
                 return found
             scope = scope.parent

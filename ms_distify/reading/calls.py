@@ -79,9 +79,7 @@ class Calls:
                 found.append(origin)
                 continue
             binds = ((origin.script, call),) if _WRAPPERS[origin.qualified] else ()
-            for one in self._unwrapped(
-                self._flow.origins(origin.script, inner.value, origin.calls), depth + 1
-            ):
+            for one in self._unwrapped(self._flow.origins(origin.script, inner.value, origin.calls), depth + 1):
                 found.append(replace(one, partials=(*origin.partials, *binds, *one.partials)))
         return found
 
@@ -95,9 +93,7 @@ class Calls:
         if origin.kind == "class" and isinstance(node, cst.ClassDef):
             return self.method(origin.script, node, "__init__")
         if origin.kind == "instance" and isinstance(node, cst.ClassDef):
-            return self.method(origin.script, node, "construct") or self.method(
-                origin.script, node, "__call__"
-            )
+            return self.method(origin.script, node, "construct") or self.method(origin.script, node, "__call__")
         return None
 
     def targets(self, script: Script, call: cst.Call) -> list[tuple[Script, Function]]:
@@ -179,9 +175,7 @@ class Calls:
         found: set[str] = set()
         for home, cls in self.ancestry(script, owner):
             for base in cls.bases:
-                found.update(
-                    o.qualified for o in self._flow.origins(home, base.value) if o.kind == "external"
-                )
+                found.update(o.qualified for o in self._flow.origins(home, base.value) if o.kind == "external")
         return found
 
     def owner(self, script: Script, function: cst.CSTNode) -> cst.ClassDef | None:

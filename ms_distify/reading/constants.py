@@ -83,9 +83,7 @@ def possible(flow: Flow, script: Script, node: cst.CSTNode, calls: tuple[Edge, .
             if value is not ... and bool(value) is not (below is parent.body):
                 return False
         body = getattr(parent, "body", None)
-        if isinstance(body, (list, tuple)) and any(
-            _left(flow, script, s, calls) for s in _before(body, below)
-        ):
+        if isinstance(body, (list, tuple)) and any(_left(flow, script, s, calls) for s in _before(body, below)):
             return False
         if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
             break
@@ -100,9 +98,7 @@ def _before(body: list[cst.CSTNode] | tuple[cst.CSTNode, ...], statement: cst.CS
 
 def _left(flow: Flow, script: Script, statement: cst.CSTNode, calls: tuple[Edge, ...]) -> bool:
     """Whether a statement is an ``if`` that surely leaves its block in this context."""
-    if not isinstance(statement, cst.If) or not (
-        suite_leaves(statement.body) or statement.orelse is not None
-    ):
+    if not isinstance(statement, cst.If) or not (suite_leaves(statement.body) or statement.orelse is not None):
         return False
     value = constant(flow, script, statement.test, calls)
     if value is ...:

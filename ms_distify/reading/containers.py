@@ -41,12 +41,7 @@ class Containers:
         kind, key = at.selectors[0]
         rest = at.taking(*at.selectors[1:])
         starred = any(isinstance(element, cst.StarredElement) for element in node.elements)
-        if (
-            kind == "item"
-            and isinstance(key, int)
-            and not starred
-            and -len(node.elements) <= key < len(node.elements)
-        ):
+        if kind == "item" and isinstance(key, int) and not starred and -len(node.elements) <= key < len(node.elements):
             yield from self._flow.walk(node.elements[key].value, rest)
             return
         for element in node.elements:
@@ -102,9 +97,7 @@ class Containers:
         kind, key = at.selectors[0]
         spelled = dotted(name)
         for script, receiver, own, value, path in self._by_name().get(spelled or "", ()):
-            if script is not at.script or (
-                kind == "item" and isinstance(key, str) and own is not ... and own != key
-            ):
+            if script is not at.script or (kind == "item" and isinstance(key, str) and own is not ... and own != key):
                 continue
             if isinstance(name, cst.Name) and not self._same(script, name, receiver):
                 continue

@@ -42,9 +42,7 @@ class Flow:
         self._containers = Containers(self)
         self._known: dict[_Key, list[Origin]] = {}
         self._open: set[_Key] = set()
-        self._partly: dict[
-            _Key, list[Origin]
-        ] = {}  # found within the walk under way, cut short somewhere below
+        self._partly: dict[_Key, list[Origin]] = {}  # found within the walk under way, cut short somewhere below
         self.importing: set[Binding] = set()
         self._cuts = 0  # how often a walk was cut short because it led back to itself
         self._level = 0
@@ -116,9 +114,7 @@ class Flow:
             if self._level == 0:
                 self._steps = _MAX_STEPS
                 self._partly.clear()
-        unique = {
-            (o.node, o.kind, o.qualified, o.calls, o.selectors, o.methods, o.partials): o for o in walked
-        }
+        unique = {(o.node, o.kind, o.qualified, o.calls, o.selectors, o.methods, o.partials): o for o in walked}
         found = list(unique.values())
         if cuts == self._cuts or not self._open:
             self._known[key] = found
@@ -215,11 +211,7 @@ class Flow:
             yield at.origin("unknown", node, reason="an expression that cannot be followed")
 
     def _binary(self, node: cst.BinaryOperation, at: At) -> Iterator[Origin]:
-        if (
-            literal(node.left) is not ...
-            or literal(node.right) is not ...
-            or not isinstance(node.operator, cst.Add)
-        ):
+        if literal(node.left) is not ... or literal(node.right) is not ... or not isinstance(node.operator, cst.Add):
             yield at.origin("unknown", node, reason="a computed value")
             return
         at = replace(at, methods=(*at.methods, (at.script, node)))
@@ -289,9 +281,7 @@ class Flow:
             home = self.project.home(function) or script
             yield from self.walk(param.default, replace(at, script=home))
         else:
-            yield replace(at, script=script).origin(
-                "unknown", call, reason=f"{param.name.value} is not passed"
-            )
+            yield replace(at, script=script).origin("unknown", call, reason=f"{param.name.value} is not passed")
 
     def _result(self, node: cst.Call, callee: Origin, at: At) -> Iterator[Origin]:
         """Go on at what calling ``callee`` gives."""
@@ -328,11 +318,7 @@ class Flow:
                 elif item.value is not None:
                     yield from self.walk(item.value, inner.taking(*at.selectors[1:]))
         else:
-            values = (
-                [function.body]
-                if isinstance(function, cst.Lambda)
-                else home.bindings.returns.get(function, [])
-            )
+            values = [function.body] if isinstance(function, cst.Lambda) else home.bindings.returns.get(function, [])
             feasible = [v for v in values if self.possible(home, v, inner.calls)]
             for value in feasible or values:
                 yield from self.walk(value, inner)

@@ -205,7 +205,6 @@ class Gradients:
             application.lost.extend(ended)
         return found
 
-
     # -- decisions -----------------------------------------------------------------------------------------------
 
     def decides(self, application: Application) -> Iterator[tuple[cst.CSTNode, str]]:

@@ -93,9 +93,7 @@ def library_call(flow: Flow, node: cst.Call, callee: Origin, at: At) -> Iterator
     qualified = callee.qualified
     args = [arg.value for arg in node.args if arg.keyword is None and not arg.star]
     if not args:
-        args = [
-            arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value in _FIRST_KEYWORDS
-        ]
+        args = [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value in _FIRST_KEYWORDS]
     if qualified == "enumerate" and args:
         yield from _enumerate(flow, node, args[0], at)
     elif qualified == "zip" and args:
@@ -142,9 +140,7 @@ def _container(flow: Flow, node: cst.Call, args: list[cst.BaseExpression], at: A
     rest = at.taking(*at.selectors[1:])
     found = False
     for arg in node.args:
-        if arg.keyword is not None and (
-            kind != "item" or not isinstance(key, str) or arg.keyword.value == key
-        ):
+        if arg.keyword is not None and (kind != "item" or not isinstance(key, str) or arg.keyword.value == key):
             found = True
             yield from flow.walk(arg.value, rest)
     for value in args:

@@ -21,9 +21,7 @@ def star_keywords(flow: Flow, script: Script, call: cst.Call) -> Keywords | None
     return found
 
 
-def _gather(
-    flow: Flow, script: Script, node: cst.BaseExpression, found: Keywords, seen: set[cst.CSTNode]
-) -> bool:
+def _gather(flow: Flow, script: Script, node: cst.BaseExpression, found: Keywords, seen: set[cst.CSTNode]) -> bool:
     """Add the keys of a mapping to ``found``; return whether all of them are known."""
     if node in seen:
         return True
@@ -34,9 +32,7 @@ def _gather(
     origins = flow.origins(script, node)
     return (
         bool(origins)
-        and all(
-            _mapping(flow, origin.script, origin.node, origin.qualified, found, seen) for origin in origins
-        )
+        and all(_mapping(flow, origin.script, origin.node, origin.qualified, found, seen) for origin in origins)
         and _added(flow, script, node, found)
     )
 

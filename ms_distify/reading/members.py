@@ -46,9 +46,7 @@ def instance(flow: Flow, cls: Origin, at: At) -> Iterator[Origin]:
     yield inner.origin("instance", cls.node)
 
 
-def attribute(
-    flow: Flow, value: cst.BaseExpression, name: str, node: cst.CSTNode, at: At
-) -> Iterator[Origin]:
+def attribute(flow: Flow, value: cst.BaseExpression, name: str, node: cst.CSTNode, at: At) -> Iterator[Origin]:
     """Go on at an attribute of what an expression gives."""
     for origin in flow.origins(at.script, value, at.calls):
         if origin.kind == "external":

@@ -14,6 +14,7 @@ import libcst as cst
 
 from .bindings import Binding, Selector
 from .script import Script, read_script
+from .search_path import search_path
 from .source import SourceError
 
 # A program of more files than this is not followed further; nobody's training script imports so many.
@@ -45,7 +46,9 @@ class Project:
 
     @cached_property
     def _roots(self) -> list[Path]:
-        return [self.entry.file.resolve().parent] if self.entry.file is not None else []
+        if self.entry.file is None:
+            return []
+        return [self.entry.file.resolve().parent, *search_path(self.entry)]
 
     @cached_property
     def _all(self) -> list[Script]:
@@ -186,9 +189,7 @@ class Project:
 
     def _load(self, base: Path, parts: list[str]) -> Script | None:
         path = base.joinpath(*parts)
-        candidates = (
-            [path / "__init__.py"] if not parts else [path / "__init__.py", path.with_name(path.name + ".py")]
-        )
+        candidates = [path / "__init__.py"] if not parts else [path / "__init__.py", path.with_name(path.name + ".py")]
         for candidate in candidates:
             file = candidate
             if file in self._by_file:

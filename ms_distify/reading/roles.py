@@ -169,9 +169,7 @@ class Roles:
             or self._run_by_fed(sink.script, sink.node, set())
         )
 
-    def _runs(
-        self, script: Script, node: cst.CSTNode, wanted: set[cst.CSTNode], seen: set[cst.CSTNode]
-    ) -> bool:
+    def _runs(self, script: Script, node: cst.CSTNode, wanted: set[cst.CSTNode], seen: set[cst.CSTNode]) -> bool:
         """Whether one of some nodes is in ``node`` or in what it calls."""
         if node in seen:
             return False

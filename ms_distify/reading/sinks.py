@@ -90,8 +90,9 @@ class Sinks:
             value = argument(call, position, keyword)
             hidden = value is None and any(arg.star for arg in call.args) and role == "train" and is_model
             if value is not None or hidden:
-                sure = is_model is True
-                yield Sink(role, script, call, value, script.tree.text(func), sure=sure, must=sure)
+                # What may be a Model trains as far as anybody can tell, so its dataset must be found too.
+                sure, must = is_model is True, is_model is True or role == "train"
+                yield Sink(role, script, call, value, script.tree.text(func), sure=sure, must=must)
 
     def _is_wrapper(self, script: Script, receiver: cst.BaseExpression) -> bool:
         return any(
@@ -127,11 +128,7 @@ class Sinks:
         qualified = self.flow.qualified(script, call)
         if qualified == "next" and call.args:
             around = next(
-                (
-                    n
-                    for n in script.tree.ancestors(call)
-                    if isinstance(n, (cst.For, cst.While, cst.FunctionDef))
-                ),
+                (n for n in script.tree.ancestors(call) if isinstance(n, (cst.For, cst.While, cst.FunctionDef))),
                 script.tree.module,
             )
             role = "train" if self.roles.steps(script, around.body) else "read"
@@ -145,9 +142,7 @@ class Sinks:
                     for origin in self.flow.origins(script, stepping)
                     for home, function in self._runs(origin)
                 )
-                yield Sink(
-                    "train" if steps else "read", script, call, value, "data_sink", sure=False, must=steps
-                )
+                yield Sink("train" if steps else "read", script, call, value, "data_sink", sure=False, must=steps)
 
     def _runs(self, origin: Origin) -> Iterator[tuple[Script, cst.FunctionDef | cst.Lambda]]:
         node = origin.node
@@ -175,12 +170,8 @@ class Sinks:
             if origin.kind == "call" and names.is_train_cell(origin.qualified):
                 return True
             if origin.kind == "call" and origin.qualified in names.GRADIENT_CALLS:
-                around = next(
-                    (n for n in script.tree.ancestors(call) if isinstance(n, cst.FunctionDef)), None
-                )
-                return self.roles.steps(
-                    script, around.body if around is not None else script.tree.module.body
-                )
+                around = next((n for n in script.tree.ancestors(call) if isinstance(n, cst.FunctionDef)), None)
+                return self.roles.steps(script, around.body if around is not None else script.tree.module.body)
             if origin.kind == "instance" and isinstance(origin.node, cst.ClassDef):
                 bases = self.flow.library_bases(origin.script, origin.node)
                 if any(names.is_train_cell(base) for base in bases):

@@ -137,9 +137,7 @@ def _declared(raw: bytes) -> str:
                 reason = "not valid utf-8; declare the file's encoding in its first line (PEP 263)"
                 raise SourceError(reason, number) from None
         cookies = [number for number, line in enumerate(lines, 1) if b"coding" in line]
-        raise SourceError(
-            f"its encoding cannot be told: {error}", line=cookies[0] if cookies else 1
-        ) from None
+        raise SourceError(f"its encoding cannot be told: {error}", line=cookies[0] if cookies else 1) from None
     return "utf-8" if encoding == "utf-8-sig" else encoding
 
 

@@ -246,9 +246,7 @@ def parse(source: Source) -> Tree:
     generated = "".join(state.tokens)
     if generated != readable and generated + (_TAIL.search(readable) or [""])[0] != readable:
         at = next((i for i, (a, b) in enumerate(zip(generated, readable)) if a != b), len(generated))
-        raise SourceError(
-            "libcst would not give this file back byte for byte", source.line(min(at, len(text)))
-        )
+        raise SourceError("libcst would not give this file back byte for byte", source.line(min(at, len(text))))
     return Tree(source, module, state.spans)
 
 
@@ -280,9 +278,7 @@ def _check_chains(source: Source) -> None:
             for part in _CHAIN_END.split(source.text[start:end]):
                 operators = len(part) > _MAX_CHAIN and len(_OPERATOR.findall(part))
                 if operators > _MAX_CHAIN:
-                    raise SourceError(
-                        f"an expression of {operators} operators; Python itself stops at 10000", number
-                    )
+                    raise SourceError(f"an expression of {operators} operators; Python itself stops at 10000", number)
 
 
 def _explain(source: Source, error: cst.ParserSyntaxError) -> SourceError:
@@ -291,9 +287,7 @@ def _explain(source: Source, error: cst.ParserSyntaxError) -> SourceError:
     lines = LINE_END.split(source.text)
     for number, content in enumerate(lines, 1):
         if _MAGIC.match(content) and abs(number - line) <= 1:
-            return SourceError(
-                "a notebook command, not Python; remove the line or export with nbconvert", number
-            )
+            return SourceError("a notebook command, not Python; remove the line or export with nbconvert", number)
     for number in (line, line - 1):
         if 1 <= number <= len(lines) and _PYTHON2.match(lines[number - 1]):
             return SourceError("Python 2 syntax; convert the file to Python 3 first", number)

@@ -28,9 +28,7 @@ def finding_lines(findings: Iterable[Finding], *, colour: bool = False) -> Itera
 def summary(findings: Iterable[Finding]) -> str:
     """Return the number of findings of each status: "5 changed, 2 kept"."""
     counts = Counter(finding.status for finding in findings)
-    return ", ".join(
-        f"{counts[status]} {status}" for status in (CHANGED, KEPT, NOTED, REFUSED) if counts[status]
-    )
+    return ", ".join(f"{counts[status]} {status}" for status in (CHANGED, KEPT, NOTED, REFUSED) if counts[status])
 
 
 def unified_diff(before: bytes, after: bytes, path: str, *, colour: bool = False) -> bytes:
@@ -75,11 +73,7 @@ def _quoted(name: str) -> str:
     if not re.search(r'[\x00-\x1f\x7f"\\]', name):
         return name
     escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-    return (
-        '"'
-        + "".join(escapes.get(c) or (f"\\{ord(c):03o}" if c < " " or c == "\x7f" else c) for c in name)
-        + '"'
-    )
+    return '"' + "".join(escapes.get(c) or (f"\\{ord(c):03o}" if c < " " or c == "\x7f" else c) for c in name) + '"'
 
 
 def _coloured(line: str) -> str:

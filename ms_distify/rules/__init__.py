@@ -16,14 +16,13 @@ from functools import lru_cache
 
 import libcst as cst
 
-from ..mindspore import names
 from ..model import CHANGED, KEPT, NOTED, REFUSED, Decision, Edit, Finding, Need, texts
-from ..plan.sharding import Sharding, constructor_argument, sharding
 from ..plan.reducers import Reducers
+from ..plan.sharding import Sharding, constructor_argument, sharding
 from ..plan.shards import Shards
 from ..plan.startup import Startup
 from ..reading.program import Program
-from ..reading.roles import Site, argument
+from ..reading.roles import Site
 from ..reading.script import Script
 from ..settings import Settings
 
@@ -174,4 +173,17 @@ def decide(code: str, status: str, script: Script, node: cst.CSTNode, message: s
     return Decision(finding, tuple(edits))
 
 
-__all__ = ["CHANGED", "KEPT", "NOTED", "REFUSED", "Context", "Rule", "constructor_argument", "decide", "documented", "explain", "rule", "rules"]
+__all__ = [
+    "CHANGED",
+    "KEPT",
+    "NOTED",
+    "REFUSED",
+    "Context",
+    "Rule",
+    "constructor_argument",
+    "decide",
+    "documented",
+    "explain",
+    "rule",
+    "rules",
+]

@@ -42,9 +42,7 @@ def check(context: Context) -> Iterator[Decision]:
             yield decide(CODE, REFUSED, script, call, message)
             continue
         if value is None:
-            yield decide(
-                CODE, KEPT, script, call, "no device id here; each rank gets its own from the launcher"
-            )
+            yield decide(CODE, KEPT, script, call, "no device id here; each rank gets its own from the launcher")
         elif call not in program.timeline.visited:
             yield decide(
                 CODE,
@@ -68,9 +66,7 @@ def _environment(context: Context) -> Iterator[Decision]:
             name = literal(index.value) if isinstance(index, cst.Index) else None
             if name not in names.RANK_VARIABLES or path or program.mentions_rank(script, value):
                 continue
-            if not any(
-                origin.qualified == "os.environ" for origin in program.flow.origins(script, target.value)
-            ):
+            if not any(origin.qualified == "os.environ" for origin in program.flow.origins(script, target.value)):
                 continue
             given = literal(value)
             if not isinstance(given, str):

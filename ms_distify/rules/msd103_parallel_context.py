@@ -46,16 +46,12 @@ def check(context: Context) -> Iterator[Decision]:
             yield _without_mode(event, context)
         elif mode == "stand_alone":
             if startup.inits and chosen:
-                yield decide(
-                    CODE, KEPT, event.script, event.node, "stand-alone mode beside data parallel: on one card"
-                )
+                yield decide(CODE, KEPT, event.script, event.node, "stand-alone mode beside data parallel: on one card")
             else:
                 message = "STAND_ALONE here undoes data parallel; remove this call"
                 yield decide(CODE, REFUSED, event.script, event.node, message)
         else:
-            message = (
-                f"parallel mode {mode}: only data parallel training is converted; take this call out first"
-            )
+            message = f"parallel mode {mode}: only data parallel training is converted; take this call out first"
             yield decide(CODE, REFUSED, event.script, event.node, message)
     if chosen or startup.parallel_place is None:
         return

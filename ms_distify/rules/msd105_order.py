@@ -37,13 +37,9 @@ def check(context: Context) -> Iterator[Decision]:
         return
     for event in startup.moved:
         first = startup.place
-        message = (
-            f"moves up in front of line {first.script.line(first.statement)}, where the first thing is built"
-        )
+        message = f"moves up in front of line {first.script.line(first.statement)}, where the first thing is built"
         statement = event.frames[-1].statement
-        yield decide(
-            CODE, CHANGED, event.script, event.node, message, Move(event.script, statement, first.statement)
-        )
+        yield decide(CODE, CHANGED, event.script, event.node, message, Move(event.script, statement, first.statement))
     if startup.inits:
         yield from _around_init(context)
 

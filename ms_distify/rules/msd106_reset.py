@@ -50,9 +50,7 @@ def check(context: Context) -> Iterator[Decision]:
         elif alone and startup.rank_names.own and startup.visible(event.script, event.node):
             condition = f"{startup.rank_names.size} is None"
             message = "would undo the parallel context; it runs on one card only now"
-            yield decide(
-                CODE, CHANGED, event.script, event.node, message, Guard(event.script, statement, condition)
-            )
+            yield decide(CODE, CHANGED, event.script, event.node, message, Guard(event.script, statement, condition))
         else:
             message = "undoes the parallel context that is set before; remove this call"
             yield decide(CODE, REFUSED, event.script, event.node, message)

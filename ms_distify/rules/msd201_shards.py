@@ -47,13 +47,9 @@ def _site(context: Context, site: Site) -> Iterator[Decision]:
     if role == "eval":
         yield decide(CODE, KEPT, script, call, f"{site.name} evaluates ({how}): stays whole")
     elif role == "read":
-        yield decide(
-            CODE, KEPT, script, call, f"{site.name} is read ({how}, which updates no weights): stays whole"
-        )
+        yield decide(CODE, KEPT, script, call, f"{site.name} is read ({how}, which updates no weights): stays whole")
     elif role == "none":
-        yield decide(
-            CODE, KEPT, script, call, f"{site.name} reaches no training and no evaluation: left as it is"
-        )
+        yield decide(CODE, KEPT, script, call, f"{site.name} reaches no training and no evaluation: left as it is")
     else:
         yield from _training(context, site, how)
 
@@ -94,9 +90,7 @@ def _evaluated_too(context: Context, site: Site) -> list[Use]:
 
 def _reads(node: cst.CSTNode, sinks: set[cst.CSTNode]) -> bool:
     """Whether a consumer is a loop that uses the rows itself, and hands them to no training."""
-    return isinstance(node, cst.For) and not any(
-        part in sinks or isinstance(part, cst.Yield) for part in walk(node)
-    )
+    return isinstance(node, cst.For) and not any(part in sinks or isinstance(part, cst.Yield) for part in walk(node))
 
 
 def _built_again(site: Site) -> bool:
@@ -134,9 +128,7 @@ def _shard(context: Context, site: Site, how: str) -> Decision:
         message = f"* arguments of {site.name} may fill num_shards or sampler by position; write them out"
         return decide("MSD603", REFUSED, script, call, message)
     if context.startup.place is None and not context.startup.inits:
-        message = (
-            f"{site.name} trains ({how}), but there is no place for the start-up that would tell its rank"
-        )
+        message = f"{site.name} trains ({how}), but there is no place for the start-up that would tell its rank"
         return decide(CODE, REFUSED, script, call, message)
     now = (constructor_argument(site, "num_shards"), constructor_argument(site, "shard_id"))
     try:

@@ -46,9 +46,7 @@ def _made(context: Context, site: Site, value: cst.BaseExpression) -> str:
     """Say which sampler it is and where it is made, if that is seen."""
     for origin in context.program.flow.origins(site.script, value):
         if origin.kind in ("call", "instance"):
-            name = origin.qualified.rpartition(".")[2] or getattr(
-                getattr(origin.node, "name", None), "value", ""
-            )
+            name = origin.qualified.rpartition(".")[2] or getattr(getattr(origin.node, "name", None), "value", "")
             return f" ({name}, {origin.script.where(origin.node)})"
     return ""
 

@@ -42,14 +42,10 @@ def check(context: Context) -> Iterator[Decision]:
             continue
         reason = _trouble(context, site)
         if reason:
-            message = (
-                f"the source of this GeneratorDataset is {reason}, which num_shards cannot divide; {WAY_OUT}"
-            )
+            message = f"the source of this GeneratorDataset is {reason}, which num_shards cannot divide; {WAY_OUT}"
             yield decide(CODE, REFUSED, site.script, site.call, message)
         elif site.name == "GeneratorDataset" and _unknown(context, site):
-            message = (
-                "the source is not found in this program; MindSpore raises at once if it has no __getitem__"
-            )
+            message = "the source is not found in this program; MindSpore raises at once if it has no __getitem__"
             yield decide(CODE, NOTED, site.script, site.call, message)
 
 

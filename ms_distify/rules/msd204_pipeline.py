@@ -25,8 +25,7 @@ CODE = "MSD204"
 _UNEQUAL = {
     "filter": "leaves each rank another number of rows, so one would wait for the others for ever; "
     "filter in the source",
-    "bucket_batch_by_length": "forms another number of batches on each rank, "
-    "so one would wait for the others for ever",
+    "bucket_batch_by_length": "forms another number of batches on each rank, so one would wait for the others for ever",
 }
 
 
@@ -47,21 +46,16 @@ def check(context: Context) -> Iterator[Decision]:
 def _step(context: Context, script: Script, node: cst.CSTNode) -> Iterator[Decision]:
     name = method_name(node)
     if name == "split":
-        message = (
-            "split() of a sharded dataset fails in MindSpore; split first, then shard what trains by hand"
-        )
+        message = "split() of a sharded dataset fails in MindSpore; split first, then shard what trains by hand"
         yield decide(CODE, REFUSED, script, node, message)
     elif name in _UNEQUAL:
         yield decide(CODE, REFUSED, script, node, f"{name} {_UNEQUAL[name]}")
     elif name == "concat":
-        message = (
-            "concatenated after sharding: equal on every rank, but rows land on other ranks than in the whole"
-        )
+        message = "concatenated after sharding: equal on every rank, but rows land on other ranks than in the whole"
         yield decide(CODE, NOTED, script, node, message)
     elif name == "zip" and not _unshuffled(context, node):
         message = (
-            "zip pairs rows rightly on shards only where no side is shuffled; "
-            "set shuffle=False on both, shuffle after"
+            "zip pairs rows rightly on shards only where no side is shuffled; set shuffle=False on both, shuffle after"
         )
         yield decide(CODE, REFUSED, script, node, message)
 
@@ -86,6 +80,5 @@ def _unshuffled(context: Context, node: cst.CSTNode) -> bool:
         if any(step is node for _, step in use.methods)
     ]
     return bool(through) and all(
-        context.program.flow.constant(site.script, argument(site.call, None, "shuffle")) is False
-        for site in through
+        context.program.flow.constant(site.script, argument(site.call, None, "shuffle")) is False for site in through
     )

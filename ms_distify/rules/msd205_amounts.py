@@ -63,7 +63,5 @@ def _step(context: Context, script: Script, node: cst.CSTNode) -> Iterator[Decis
     elif name == "batch":
         drop = argument(node, 1, "drop_remainder")
         if drop is None or context.program.flow.constant(script, drop) is False:
-            message = (
-                "without drop_remainder=True the last batch of an epoch is smaller on every rank; consider it"
-            )
+            message = "without drop_remainder=True the last batch of an epoch is smaller on every rank; consider it"
             yield decide(CODE, NOTED, script, node, message)

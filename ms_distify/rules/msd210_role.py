@@ -39,9 +39,7 @@ def check(context: Context) -> Iterator[Decision]:
             yield decide(CODE, NOTED, sink.script, sink.node, message)
         elif not settled:
             told = True
-            yield decide(
-                CODE, REFUSED, sink.script, sink.node, _message(sink, origin, bool(program.roles.sites))
-            )
+            yield decide(CODE, REFUSED, sink.script, sink.node, _message(sink, origin, bool(program.roles.sites)))
     if not told and not any(context.role(site)[0] == "train" for site in program.roles.sites):
         yield from _without_data(context)
 
@@ -55,9 +53,7 @@ def _settled(context: Context) -> bool:
 
 def _is_nothing(sink: Sink, origin: Origin) -> bool:
     """Whether the end of a walk is None for a dataset, or told by the rule about wrapper libraries."""
-    return (origin.kind == "literal" and not sink.selectors) or origin.qualified.partition(".")[
-        0
-    ] in names.WRAPPERS
+    return (origin.kind == "literal" and not sink.selectors) or origin.qualified.partition(".")[0] in names.WRAPPERS
 
 
 def _end(origin: Origin) -> str:
@@ -65,17 +61,13 @@ def _end(origin: Origin) -> str:
     if not what and origin.kind == "instance":
         what = f"an object of class {getattr(getattr(origin.node, 'name', None), 'value', '')}"
     elif not what:
-        what = (
-            f"{origin.qualified} gives no MindSpore dataset"
-            if origin.qualified
-            else "that is no MindSpore dataset"
-        )
+        what = f"{origin.qualified} gives no MindSpore dataset" if origin.qualified else "that is no MindSpore dataset"
     return f"{origin.script.where(origin.node)}: {what}"
 
 
 def _message(sink: Sink, origin: Origin, datasets: bool) -> str:
     root, _, rest = origin.qualified.partition(".")
-    if rest and root != "mindspore" and not sink.selectors:
+    if rest and root != "mindspore" and "()" not in origin.qualified and not sink.selectors:
         return (
             f"the dataset of {sink.what} comes from {origin.qualified} "
             f"({origin.script.where(origin.node)}), which "
@@ -93,10 +85,11 @@ def _message(sink: Sink, origin: Origin, datasets: bool) -> str:
 
 
 def _without_data(context: Context) -> Iterator[Decision]:
-    """Refuse steps that no loop and no dataset feeds."""
+    """Refuse trainings that no dataset feeds, or only datasets that a pragma leaves whole."""
     program = context.program
     if any(origin.qualified.partition(".")[0] in names.WRAPPERS for _, origin in program.roles.lost):
         return
-    for script, call in program.steps[:1]:
-        message = "no MindSpore dataset is seen to feed this step, so nothing can be dealt out over the ranks"
-        yield decide(CODE, REFUSED, script, call, message)
+    sinks = [(sink.script, sink.node) for sink in program.roles.sinks if sink.role == "train"]
+    for script, node in [*program.steps, *sinks][:1]:
+        message = "no MindSpore dataset that trains is seen to feed this, so nothing is dealt out over the ranks"
+        yield decide(CODE, REFUSED, script, node, message)

@@ -1,4 +1,4 @@
-'''Gradients taken by hand are averaged over the ranks, once, before anything looks at them.
+"""Gradients taken by hand are averaged over the ranks, once, before anything looks at them.
 
 ``value_and_grad`` and its relatives reduce nothing: ranks drift apart and nothing says so (FACTS 3). A
 ``nn.DistributedGradReducer`` on the weights whose gradients are taken is built once, after init, and the gradients pass
@@ -23,7 +23,7 @@ After::
         loss, grads = grad_fn(x, y)
         grads = grad_reducer(grads)
         optimizer(grads)
-'''
+"""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def check(context: Context) -> Iterator[Decision]:
                 yield decide(CODE, KEPT, script, call, f"{cell} averages its gradients itself in data parallel")
     for sink in program.roles.sinks:
         if sink.role == "train" and sink.sure and isinstance(sink.node, cst.Call) and "." in sink.what:
-            yield decide(CODE, KEPT, sink.script, sink.node, f"{sink.what} averages its gradients itself in data parallel")
+            yield decide(
+                CODE, KEPT, sink.script, sink.node, f"{sink.what} averages its gradients itself in data parallel"
+            )
 
 
 def _application(context: Context, application: Application, fed: set[cst.CSTNode]) -> Iterator[Decision]:

@@ -1,4 +1,4 @@
-'''Gradients that cannot be followed, or that no reducer can be put behind.
+"""Gradients that cannot be followed, or that no reducer can be put behind.
 
 The gradient that an optimizer applies must lead back to the call that takes it, and there must be a place where a reducer can be
 built once and seen. Where the way is hidden (an optimizer out of a registry, gradients through a library), the program
@@ -7,7 +7,7 @@ is refused: without a reducer it would train every rank alone and say nothing.
 Before (refused)::
 
     optimizer(library.gradients(net, x))
-'''
+"""
 
 from __future__ import annotations
 

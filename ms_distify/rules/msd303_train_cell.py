@@ -1,4 +1,4 @@
-'''Train cells of the program's own average their gradients too.
+"""Train cells of the program's own average their gradients too.
 
 A subclass of ``nn.TrainOneStepCell`` whose ``construct`` skips the inherited ``self.grad_reducer`` trains every rank alone,
 without an error (FACTS 3); its gradients are passed through it (MSD301). A ``construct`` that neither takes gradients in
@@ -20,7 +20,7 @@ After::
             loss = self.network(x, y)
             grads = self.grad_reducer(self.grad(self.network, self.weights)(x, y, self.sens))
             return ops.depend(loss, self.optimizer(grads))
-'''
+"""
 
 from __future__ import annotations
 

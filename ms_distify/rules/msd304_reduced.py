@@ -1,4 +1,4 @@
-'''Gradients that are averaged already.
+"""Gradients that are averaged already.
 
 A program that passes its gradients through a ``nn.DistributedGradReducer`` of its own, or through the one a train cell
 inherits, gets no second one: two would divide twice.
@@ -7,7 +7,7 @@ Before and after (kept)::
 
     grads = self.grad_reducer(grads)
     self.optimizer(grads)
-'''
+"""
 
 from __future__ import annotations
 

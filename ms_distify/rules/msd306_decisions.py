@@ -1,4 +1,4 @@
-'''Whether gradients are applied is decided alike on every rank.
+"""Whether gradients are applied is decided alike on every rank.
 
 A condition on the loss of a rank's own rows lets one rank apply the gradients and another skip them: from then on weights
 differ, and nothing says so. Decisions on the gradients themselves are alike once they are averaged, and step counters
@@ -9,7 +9,7 @@ Before (refused)::
     loss, grads = grad_fn(x, y)
     if loss < limit:
         optimizer(grads)
-'''
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-'''Checkpoints and summaries that a callback writes get a place of each rank's own.
+"""Checkpoints and summaries that a callback writes get a place of each rank's own.
 
 ``ModelCheckpoint`` writes the same path on every rank: no rank is in the name (FACTS 3). Rank 0 writes where the program
 says, so that what reads the files later finds them; the other ranks write into a folder of their own beside it.
@@ -11,7 +11,7 @@ After::
 
     callback = ms.ModelCheckpoint(prefix="net", directory="./out" if rank_id in (None, 0) else
                                   os.path.join("./out", f"rank_{rank_id}"), config=config)
-'''
+"""
 
 from __future__ import annotations
 

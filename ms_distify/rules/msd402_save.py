@@ -1,4 +1,4 @@
-'''Rank 0 alone saves.
+"""Rank 0 alone saves.
 
 ``save_checkpoint`` and ``export`` write one path from every rank at once (FACTS 3). Weights are equal on all ranks, so rank 0
 writes for all. A later ``load_checkpoint`` of such a file is noted: another rank may read before rank 0 has written.
@@ -11,7 +11,7 @@ After::
 
     if rank_id in (None, 0):
         ms.save_checkpoint(net, "last.ckpt")
-'''
+"""
 
 from __future__ import annotations
 
@@ -46,11 +46,15 @@ def check(context: Context) -> Iterator[Decision]:
             and statement.body[0].value is call
         )
         if not alone:
-            message = f"{short} stands in a larger statement; give it a line of its own, so that rank 0 alone can run it"
+            message = (
+                f"{short} stands in a larger statement; give it a line of its own, so that rank 0 alone can run it"
+            )
             yield decide(CODE, REFUSED, script, call, message)
             continue
         _, zero, needs = context.rank_test(script, call)
-        yield decide(CODE, CHANGED, script, call, f"{short}: rank 0 alone writes", Guard(script, statement, zero, needs))
+        yield decide(
+            CODE, CHANGED, script, call, f"{short}: rank 0 alone writes", Guard(script, statement, zero, needs)
+        )
     if not saved:
         return
     last = min((event.order for event in context.startup.trains), default=0)

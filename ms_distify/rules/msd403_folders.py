@@ -1,4 +1,4 @@
-'''Folders that every rank makes.
+"""Folders that every rank makes.
 
 All ranks run ``os.makedirs`` at once; the second one finds the folder and fails. On many ranks an existing folder is
 accepted; on one card the call does what it did.
@@ -10,7 +10,7 @@ Before::
 After::
 
     os.makedirs("./out", exist_ok=rank_size is not None)
-'''
+"""
 
 from __future__ import annotations
 

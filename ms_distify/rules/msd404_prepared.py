@@ -1,4 +1,4 @@
-'''Data that the program prepares before it reads it.
+"""Data that the program prepares before it reads it.
 
 ``FileWriter`` on every rank writes one MindRecord file from N processes; on rank 0 only, the others read before it is
 finished. Neither is safe without a wait, so a program that writes its training data is refused.
@@ -8,7 +8,7 @@ Before (refused)::
     writer = FileWriter("train.mindrecord", 1, overwrite=True)
     ...
     train = ds.MindDataset("train.mindrecord")
-'''
+"""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def check(context: Context) -> Iterator[Decision]:
         if program.guarded_by_rank(script, call):
             yield decide(CODE, KEPT, script, call, "FileWriter already depends on the rank")
         elif call in program.timeline.visited:
-            message = "every rank would write this MindRecord file at once; write it in a script of its own, before training"
+            message = (
+                "every rank would write this MindRecord file at once; write it in a script of its own, before training"
+            )
             yield decide(CODE, REFUSED, script, call, message)
     for script, call, name in program.calls(*_DOWNLOADS):
         if not program.guarded_by_rank(script, call):

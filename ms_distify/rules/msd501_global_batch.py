@@ -1,4 +1,4 @@
-'''The global batch grows with the ranks.
+"""The global batch grows with the ranks.
 
 N ranks at batch b take the steps that one card takes at batch N x b (FACTS 2). Batch size and learning rate are left as
 they are; the new global batch is noted once for each training.
@@ -6,7 +6,7 @@ they are; the new global batch is noted once for each training.
 Before and after (noted)::
 
     train = train.batch(32)
-'''
+"""
 
 from __future__ import annotations
 

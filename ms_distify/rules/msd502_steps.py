@@ -1,4 +1,4 @@
-'''Literal step counts do not follow the shards.
+"""Literal step counts do not follow the shards.
 
 With N ranks an epoch has a Nth of the steps. A schedule computed from ``get_dataset_size()`` follows by itself; one
 written with literal numbers of steps runs N times too slowly. It is left as it is and noted.
@@ -6,7 +6,7 @@ written with literal numbers of steps runs N times too slowly. It is left as it 
 Before and after (noted)::
 
     lr = nn.cosine_decay_lr(0.0, 0.1, total_step=18750, step_per_epoch=1875, decay_epoch=10)
-'''
+"""
 
 from __future__ import annotations
 
@@ -77,7 +77,10 @@ def _fixed(context: Context, script: Script, node: cst.CSTNode, depth: int = 0) 
     if isinstance(node, cst.Name):
         found = context.program.flow.origins(script, node)
         return bool(found) and all(
-            o.kind == "literal" and not o.selectors and o.node is not node and _fixed(context, o.script, o.node, depth + 1)
+            o.kind == "literal"
+            and not o.selectors
+            and o.node is not node
+            and _fixed(context, o.script, o.node, depth + 1)
             for o in found
         )
     return False

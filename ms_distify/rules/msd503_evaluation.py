@@ -1,4 +1,4 @@
-'''Metrics over training data are metrics of a shard.
+"""Metrics over training data are metrics of a shard.
 
 A dataset that is trained on and evaluated too is sharded for training, so each rank measures its own rows and prints
 its own number.
@@ -7,7 +7,7 @@ Before and after (noted)::
 
     model.train(1, train)
     print(model.eval(train))
-'''
+"""
 
 from __future__ import annotations
 
@@ -26,5 +26,7 @@ def check(context: Context) -> Iterator[Decision]:
         ways = {tuple(edge.call for edge in use.calls) for use in site.uses_as("train")}
         for use in site.uses_as("eval"):
             if tuple(edge.call for edge in use.calls) in ways:
-                message = f"evaluates the training data of line {site.script.line(site.call)}: each rank sees its shard only"
+                message = (
+                    f"evaluates the training data of line {site.script.line(site.call)}: each rank sees its shard only"
+                )
                 yield decide(CODE, NOTED, use.script, use.node, message)

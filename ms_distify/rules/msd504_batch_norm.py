@@ -1,4 +1,4 @@
-'''Batch normalisation keeps its statistics on each rank.
+"""Batch normalisation keeps its statistics on each rank.
 
 Each rank normalises over its own batch, so its running mean and variance are those of its shard; the checkpoint has rank
 0's. ``nn.SyncBatchNorm`` averages them over the ranks, on Ascend.
@@ -6,7 +6,7 @@ Each rank normalises over its own batch, so its running mean and variance are th
 Before and after (noted)::
 
     nn.BatchNorm2d(64)
-'''
+"""
 
 from __future__ import annotations
 

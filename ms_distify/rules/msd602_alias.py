@@ -30,13 +30,8 @@ def check(context: Context) -> Iterator[Decision]:
     for script in context.program.scripts:
         for call in script.bindings.calls:
             found = [origin for origin in flow.called(script, call) if not _is_none(origin)]
-            classes = {
-                name for o in found if o.kind == "external" and (name := names.dataset_class(o.qualified))
-            }
-            if (
-                classes
-                and len({(o.kind, o.qualified, id(o.node) if o.kind != "external" else 0) for o in found}) > 1
-            ):
+            classes = {name for o in found if o.kind == "external" and (name := names.dataset_class(o.qualified))}
+            if classes and len({(o.kind, o.qualified, id(o.node) if o.kind != "external" else 0) for o in found}) > 1:
                 choice = " or ".join(sorted(classes))
                 message = f"this may build {choice} or something else; name the class in the call"
                 yield decide(CODE, REFUSED, script, call, message)
@@ -53,12 +48,7 @@ def _is_none(origin: Origin) -> bool:
 def _chosen_at_run_time(context: Context, origin: Origin) -> bool:
     """Whether something is taken out of mindspore.dataset by a name that is not known."""
     call = origin.node
-    if (
-        origin.kind != "call"
-        or origin.qualified != "getattr"
-        or not isinstance(call, cst.Call)
-        or not call.args
-    ):
+    if origin.kind != "call" or origin.qualified != "getattr" or not isinstance(call, cst.Call) or not call.args:
         return False
     modules = context.program.flow.origins(origin.script, call.args[0].value, origin.calls)
     return any(module.qualified == "mindspore.dataset" for module in modules)

@@ -100,8 +100,6 @@ def _mentions_mindspore(statement: cst.CSTNode) -> bool:
 def _docstring(module: cst.Module) -> cst.CSTNode | None:
     if module.body and isinstance(module.body[0], cst.SimpleStatementLine):
         first = module.body[0].body[0]
-        if isinstance(first, cst.Expr) and isinstance(
-            first.value, (cst.SimpleString, cst.ConcatenatedString)
-        ):
+        if isinstance(first, cst.Expr) and isinstance(first.value, (cst.SimpleString, cst.ConcatenatedString)):
             return module.body[0]
     return None

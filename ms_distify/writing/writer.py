@@ -43,8 +43,8 @@ class _File:
         for wrap in dict.fromkeys(e for e in self.edits if isinstance(e, Wrap)):
             start, end = self.script.tree.span(wrap.node)
             splices += [Splice(start, start, wrap.before), Splice(end, end, wrap.behind)]
-        for edit in self._unique_guards():
-            splices += self._guard(edit)
+        for guard in self._unique_guards():
+            splices += self._guard(guard)
         needs = list(dict.fromkeys(need for edit in self.edits for need in edit.needs))
         first = min((splice.start for splice in splices), default=None)
         splices += import_splices(self.script, needs, first)
@@ -119,9 +119,7 @@ class _File:
             return Splice(self._above(statement), self._above(statement), text, order=-1)
         at = source.line_end(max(start, end - 1))
         if at and not LINE_END.search(source.text[at - 1 : at]):
-            text = (
-                source.newline + text[: -len(source.newline)]
-            )  # no line end at the end of the file: keep it so
+            text = source.newline + text[: -len(source.newline)]  # no line end at the end of the file: keep it so
         return Splice(at, at, text, order=1)
 
     def _above(self, statement: cst.CSTNode) -> int:
@@ -158,13 +156,9 @@ class _File:
         source, tree = self.script.source, self.script.tree
         begin, end = tree.span(edit.statement)
         begin, end = source.line_start(begin), source.line_end(max(begin, end - 1))
-        inside = [
-            s for s in splices if begin <= s.start and s.end <= end and not (s.start == end and s.order == 1)
-        ]
+        inside = [s for s in splices if begin <= s.start and s.end <= end and not (s.start == end and s.order == 1)]
         rest = [s for s in splices if s not in inside]
-        moved = apply(
-            source.text[begin:end], [Splice(s.start - begin, s.end - begin, s.text, s.order) for s in inside]
-        )
+        moved = apply(source.text[begin:end], [Splice(s.start - begin, s.end - begin, s.text, s.order) for s in inside])
         if not LINE_END.search(moved[-1:]):
             moved += source.newline
         target = self._above(edit.before)

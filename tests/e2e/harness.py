@@ -64,7 +64,13 @@ def ranks(launcher: Path, number: int, *arguments: str, record: Path | None = No
 
 def _run(command: list[str], folder: Path, env: dict[str, str], timeout: float) -> str:
     process = subprocess.Popen(
-        command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        command,
+        cwd=folder,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
     )
     try:
         output, _ = process.communicate(timeout=timeout)

@@ -100,7 +100,9 @@ def test_without_the_reducers_ranks_drift_apart(program: str, tmp_path: Path, de
 
 def _numbers(reads: list[list[np.ndarray]]) -> list[int]:
     """Return the numbers of the training rows in the order they were read (evaluation batches have 5 rows)."""
-    return [round(float(row[0]) * ROWS) for batches in reads for batch in batches if len(batch) == BATCH for row in batch]
+    return [
+        round(float(row[0]) * ROWS) for batches in reads for batch in batches if len(batch) == BATCH for row in batch
+    ]
 
 
 def test_the_comparison_can_fail(tmp_path: Path, device: str) -> None:

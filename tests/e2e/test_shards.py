@@ -142,8 +142,6 @@ def test_one_card_reads_what_it_read_before(tmp_path: Path) -> None:
         folder.mkdir()
         # The seed of the shuffle is the only thing that may differ between two runs of one program.
         (folder / "train.py").write_bytes(content.replace(b"shuffle=True", b"shuffle=False"))
-        subprocess.run(
-            [sys.executable, "train.py"], cwd=folder, env=environment(None), check=True, timeout=240
-        )
+        subprocess.run([sys.executable, "train.py"], cwd=folder, env=environment(None), check=True, timeout=240)
         rows.append(json.loads((folder / "rows.json").read_text()))
     assert rows[0] == rows[1]

@@ -37,9 +37,7 @@ CLUSTER |= {"ASCEND_RT_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"}
 
 
 def needs_msrun(test):
-    missing = pytest.mark.skipif(
-        not MSRUN.exists(), reason=f"MindSpore is not installed: there is no {MSRUN}"
-    )
+    missing = pytest.mark.skipif(not MSRUN.exists(), reason=f"MindSpore is not installed: there is no {MSRUN}")
     return pytest.mark.e2e(missing(test))
 
 
@@ -241,9 +239,7 @@ def test_the_job_runs_on_old_pythons_and_ends_no_here_document():
     assert f"cat <<'END_OF_JOB'\n{source}END_OF_JOB\n" in render("train.py")
 
 
-@pytest.mark.parametrize(
-    "script", ["train.py", "my train.py", 'it\'s $HOME `id` "x".py', "-x\n#.py", "src/t.py"]
-)
+@pytest.mark.parametrize("script", ["train.py", "my train.py", 'it\'s $HOME `id` "x".py', "-x\n#.py", "src/t.py"])
 def test_shellcheck_finds_nothing(tmp_path, script):
     shellcheck = shutil.which("shellcheck", path=f"{BIN}{os.pathsep}{os.environ['PATH']}")
     if shellcheck is None:
@@ -275,14 +271,10 @@ def test_bash_that_was_started_as_sh(project):
     assert project.told()["environ"]["RANK_ID"] == "0"
 
 
-@pytest.mark.parametrize(
-    "how", [". ./run_distribute.sh; echo status $?", "bash < run_distribute.sh; echo status $?"]
-)
+@pytest.mark.parametrize("how", [". ./run_distribute.sh; echo status $?", "bash < run_distribute.sh; echo status $?"])
 def test_sourced_or_read_from_a_pipe(project, how):
     project.write(TELL)
-    result = subprocess.run(
-        ["bash", "-c", how], cwd=project.root, env=project.environ, capture_output=True, text=True
-    )
+    result = subprocess.run(["bash", "-c", how], cwd=project.root, env=project.environ, capture_output=True, text=True)
     assert result.stdout == "status 2\n"
     assert "start it as a command of its own: bash run_distribute.sh" in result.stderr
     assert not project.log().exists()
@@ -428,9 +420,7 @@ def test_the_program_is_started_as_by_hand(project):
 
     def environ(told):
         return {
-            name: value
-            for name, value in told["environ"].items()
-            if name not in shell and not name.startswith("MS_")
+            name: value for name, value in told["environ"].items() if name not in shell and not name.startswith("MS_")
         }
 
     for rank in (0, 1):
@@ -602,9 +592,7 @@ def test_more_ranks_than_npu_smi_counts(project, chips):
     status, _, err = project.run("-n", "5")
     assert status == 2
     assert f"npu-smi shows {2 * chips} card(s)" in err
-    assert (
-        "ASCEND_RT_VISIBLE_DEVICES shows 1 card" in project.run("-n", "5", ASCEND_RT_VISIBLE_DEVICES="0")[2]
-    )
+    assert "ASCEND_RT_VISIBLE_DEVICES shows 1 card" in project.run("-n", "5", ASCEND_RT_VISIBLE_DEVICES="0")[2]
 
 
 @pytest.mark.parametrize("visible", ["", "-1"])
@@ -771,9 +759,7 @@ def test_a_signal_before_the_ranks_are_there(project):
     project.command("msrun", "print('ready', flush=True)\nimport time\ntime.sleep(600)")
     project.write(TELL)
     process = project.start("-n", "2")
-    project.wait_until(
-        lambda: any("ready" in log.read_text() for log in project.temporary.glob("*/msrun.log"))
-    )
+    project.wait_until(lambda: any("ready" in log.read_text() for log in project.temporary.glob("*/msrun.log")))
     process.send_signal(signal.SIGINT)
     assert project.finish(process, 5)[0] == 130
     project.nothing_left()
@@ -819,10 +805,7 @@ def test_the_launcher_itself_is_killed(project, victim):
 
 @needs_msrun
 def test_l01_l02_l04_relative_paths_arguments_and_environment(real):
-    real.write(
-        "print(open('configs/train.yaml').read())\nassert __import__('os').path.isdir('./data/mnist')\n"
-        + TELL
-    )
+    real.write("print(open('configs/train.yaml').read())\nassert __import__('os').path.isdir('./data/mnist')\n" + TELL)
     (real.root / "configs").mkdir()
     (real.root / "configs/train.yaml").write_text("epochs: 3")
     (real.root / "data/mnist").mkdir(parents=True)
@@ -915,9 +898,7 @@ def test_ctrl_c_at_a_terminal(real):
 
 @needs_msrun
 def test_two_jobs_at_once(real):
-    real.write(
-        "import os, sys, time\nprint('ready')\nwhile not os.path.exists(sys.argv[1]): time.sleep(0.1)\n"
-    )
+    real.write("import os, sys, time\nprint('ready')\nwhile not os.path.exists(sys.argv[1]): time.sleep(0.1)\n")
     first = real.start("-n", "2", "a")
     second = real.start("-n", "2", "--log-dir", str(real.elsewhere / "second"), "b")
     real.wait_until_ready()

@@ -85,8 +85,7 @@ def test_releases_are_in_order_of_their_numbers():
         ),
         (
             "RandomDataset",
-            "total_rows schema columns_list num_samples num_parallel_workers cache shuffle num_shards "
-            "shard_id",
+            "total_rows schema columns_list num_samples num_parallel_workers cache shuffle num_shards shard_id",
         ),
         ("PaddedDataset", "padded_samples"),
         ("SourceDataset", "num_parallel_workers num_samples shuffle num_shards shard_id cache"),
@@ -223,9 +222,7 @@ def test_positional_slots_of_methods(name: str, index: int, parameter: str | Non
     ],
 )
 def test_what_methods_return(returns: str, names: str):
-    found = {
-        name for name in catalog.method_names() if getattr(catalog.method(name), "returns", "") == returns
-    }
+    found = {name for name in catalog.method_names() if getattr(catalog.method(name), "returns", "") == returns}
     assert found == set(names.split())
 
 
@@ -329,9 +326,7 @@ def test_the_data_loader_has_a_dataset_and_samplers_of_its_own():
             True,
             id="base of users' schedules",
         ),
-        pytest.param(
-            catalog.is_lr_schedule, "mindspore.experimental.optim.lr_scheduler.StepLR", True, id="scheduler"
-        ),
+        pytest.param(catalog.is_lr_schedule, "mindspore.experimental.optim.lr_scheduler.StepLR", True, id="scheduler"),
         pytest.param(catalog.is_lr_schedule, "mindspore.nn.Dense", False, id="no schedule"),
     ],
 )
@@ -428,9 +423,7 @@ def test_nothing_heavy_is_imported():
         "- {m for m in ('ast',) if 'inspect' in sys.modules}))"
     )
     root = Path(catalog.__file__).parents[2]
-    run = subprocess.run(
-        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=False
-    )
+    run = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=False)
     assert (run.stdout.strip(), run.stderr) == ("[]", "")
 
 
@@ -452,9 +445,7 @@ def _known(callee: catalog.Callee | None, release: str) -> list[tuple[str, str, 
 
 def _public_classes(module: object, roots: tuple[type, ...]) -> dict[str, type]:
     found = {name: getattr(module, name) for name in dir(module) if not name.startswith("_")}
-    return {
-        name: value for name, value in found.items() if inspect.isclass(value) and issubclass(value, roots)
-    }
+    return {name: value for name, value in found.items() if inspect.isclass(value) and issubclass(value, roots)}
 
 
 @pytest.fixture(scope="module")
@@ -495,9 +486,7 @@ def test_names_are_those_of_the_installed_mindspore(installed):
     for section, bases in roots.items():
         for module in catalog._load()[section]:
             real = set(_public_classes(importlib.import_module(module), bases))
-            assert {
-                n for n, having in catalog._named(section, module).items() if release in having
-            } == real, module
+            assert {n for n, having in catalog._named(section, module).items() if release in having} == real, module
     for module in catalog._load()["exports"]:
         for name, having in catalog._named("exports", module).items():
             assert hasattr(importlib.import_module(module), name) == (release in having), name

@@ -27,13 +27,9 @@ def parts(source: str) -> tuple[Script, cst.CSTNode]:
     [
         pytest.param("import mindspore as ms\nhere()", names.SET_SEED, "ms.set_seed", id="alias"),
         pytest.param("import mindspore\nhere()", names.SET_SEED, "mindspore.set_seed", id="module"),
-        pytest.param(
-            "import mindspore.nn as nn, mindspore\nhere()", names.SET_SEED, "mindspore.set_seed", id="beside"
-        ),
+        pytest.param("import mindspore.nn as nn, mindspore\nhere()", names.SET_SEED, "mindspore.set_seed", id="beside"),
         pytest.param("from mindspore import set_seed as s\nhere()", names.SET_SEED, "s", id="bare alias"),
-        pytest.param(
-            "from mindspore.common import set_seed\nhere()", names.SET_SEED, "set_seed", id="other module"
-        ),
+        pytest.param("from mindspore.common import set_seed\nhere()", names.SET_SEED, "set_seed", id="other module"),
         pytest.param(
             "from mindspore import context\nhere()",
             names.SET_PARALLEL,
@@ -46,9 +42,7 @@ def parts(source: str) -> tuple[Script, cst.CSTNode]:
             "context.set_auto_parallel_context",
             id="context is preferred where it is used",
         ),
-        pytest.param(
-            "import mindspore.communication as comm\nhere()", names.INIT, "comm.init", id="communication"
-        ),
+        pytest.param("import mindspore.communication as comm\nhere()", names.INIT, "comm.init", id="communication"),
         pytest.param(
             "from mindspore.communication.management import init\nhere()", names.INIT, "init", id="management"
         ),
@@ -70,9 +64,7 @@ def parts(source: str) -> tuple[Script, cst.CSTNode]:
             "ms.set_seed",
             id="import in a try",
         ),
-        pytest.param(
-            "if x:\n    import mindspore as ms\n    here()", names.SET_SEED, "ms.set_seed", id="same branch"
-        ),
+        pytest.param("if x:\n    import mindspore as ms\n    here()", names.SET_SEED, "ms.set_seed", id="same branch"),
         pytest.param("import os.path\nhere()", "os", "os", id="os.path binds os"),
     ],
 )
@@ -86,12 +78,8 @@ def test_own_names_are_used(source: str, wanted: str, expected: str) -> None:
     [
         pytest.param("here()", "os", "os", Need("os", "", "os"), id="new"),
         pytest.param("os = 1\nhere()", "os", "os_module", Need("os", "", "os_module"), id="taken"),
-        pytest.param(
-            "here()\nimport os", "os", "os", Need("os", "", "os"), id="imported below: the same thing"
-        ),
-        pytest.param(
-            "def f():\n    import os\nhere()", "os", "os", Need("os", "", "os"), id="imported elsewhere"
-        ),
+        pytest.param("here()\nimport os", "os", "os", Need("os", "", "os"), id="imported below: the same thing"),
+        pytest.param("def f():\n    import os\nhere()", "os", "os", Need("os", "", "os"), id="imported elsewhere"),
         pytest.param(
             "def f():\n    here()\n    import os",
             "os",

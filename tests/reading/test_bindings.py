@@ -77,12 +77,8 @@ def test_imports(source: str, qualified: str) -> None:
 
 
 def test_what_functions_give() -> None:
-    script = read_script(
-        b"def f():\n    return 1\ndef g():\n    yield 2\n    yield from h()\nlambda: 3\n", "t.py"
-    )
-    functions = {
-        node.name.value: node for node in walk(script.tree.module) if isinstance(node, cst.FunctionDef)
-    }
+    script = read_script(b"def f():\n    return 1\ndef g():\n    yield 2\n    yield from h()\nlambda: 3\n", "t.py")
+    functions = {node.name.value: node for node in walk(script.tree.module) if isinstance(node, cst.FunctionDef)}
     assert len(script.bindings.returns[functions["f"]]) == 1
     assert functions["f"] not in script.bindings.yields
     assert len(script.bindings.yields[functions["g"]]) == 2

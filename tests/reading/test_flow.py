@@ -43,26 +43,18 @@ def names(source: str, folder: Path | None = None) -> list[str]:
         pytest.param("a = b = lib.a()\nuse(b)\n", ["lib.a"], id="chained assignment"),
         pytest.param("x = {'a': lib.a(), 'b': lib.b()}\nuse(x['b'])\n", ["lib.b"], id="dictionary"),
         pytest.param("x = dict(a=lib.a(), b=lib.b())\nuse(x['b'])\n", ["lib.b"], id="dict()"),
-        pytest.param(
-            "x = {}\nx['a'] = lib.a()\nx['b'] = lib.b()\nuse(x['a'])\n", ["lib.a"], id="filled dictionary"
-        ),
+        pytest.param("x = {}\nx['a'] = lib.a()\nx['b'] = lib.b()\nuse(x['a'])\n", ["lib.a"], id="filled dictionary"),
         pytest.param("x = [lib.a(), lib.b()]\nuse(x[-1])\n", ["lib.b"], id="list"),
-        pytest.param(
-            "x = [lib.a()]\nx.append(lib.b())\nfor y in x:\n    use(y)\n", ["lib.a", "lib.b"], id="append"
-        ),
+        pytest.param("x = [lib.a()]\nx.append(lib.b())\nfor y in x:\n    use(y)\n", ["lib.a", "lib.b"], id="append"),
         pytest.param("x = [lib.a(i) for i in n]\nuse(x[0])\n", ["lib.a"], id="comprehension"),
         pytest.param("x = {k: lib.a(k) for k in n}\nuse(x['a'])\n", ["lib.a"], id="dictionary comprehension"),
-        pytest.param(
-            "for i, x in enumerate(zip(lib.a(), lib.b())):\n    use(x[1])\n", ["lib.b"], id="enumerate, zip"
-        ),
+        pytest.param("for i, x in enumerate(zip(lib.a(), lib.b())):\n    use(x[1])\n", ["lib.b"], id="enumerate, zip"),
         pytest.param("for x in iter(list(lib.a())):\n    use(x)\n", ["lib.a"], id="transparent built-ins"),
         pytest.param("use(getattr(lib, 'a')())\n", ["lib.a"], id="getattr of a literal"),
         pytest.param("def f(p):\n    return p\nuse(f(lib.a()))\n", ["lib.a"], id="through a function"),
         pytest.param("def f(p, q=lib.b()):\n    return q\nuse(f(1))\n", ["lib.b"], id="default"),
         pytest.param("def f(*, q):\n    return q\nuse(f(q=lib.b()))\n", ["lib.b"], id="keyword"),
-        pytest.param(
-            "def f(p):\n    use(p)\nf(lib.a())\nf(lib.b())\n", ["lib.a", "lib.b"], id="all call sites"
-        ),
+        pytest.param("def f(p):\n    use(p)\nf(lib.a())\nf(lib.b())\n", ["lib.a", "lib.b"], id="all call sites"),
         pytest.param("f = lambda p: p\nuse(f(lib.a()))\n", ["lib.a"], id="lambda"),
         pytest.param(
             "from functools import partial\ndef f(p, q):\n    return q\ng = partial(f, 1)\nuse(g(lib.a()))\n",
@@ -70,8 +62,7 @@ def names(source: str, folder: Path | None = None) -> list[str]:
             id="partial shifts positions",
         ),
         pytest.param(
-            "from functools import partial\ndef f(p, q):\n    return q\ng = partial(f, q=lib.a())\n"
-            "use(g(1))\n",
+            "from functools import partial\ndef f(p, q):\n    return q\ng = partial(f, q=lib.a())\nuse(g(1))\n",
             ["lib.a"],
             id="partial binds",
         ),
@@ -120,12 +111,8 @@ def names(source: str, folder: Path | None = None) -> list[str]:
             ["lib.a"],
             id="__call__",
         ),
-        pytest.param(
-            "def g():\n    yield lib.a()\nfor x in g():\n    use(x)\n", ["lib.a"], id="generator's element"
-        ),
-        pytest.param(
-            "def g():\n    yield from lib.a()\nfor x in g():\n    use(x)\n", ["lib.a"], id="yield from"
-        ),
+        pytest.param("def g():\n    yield lib.a()\nfor x in g():\n    use(x)\n", ["lib.a"], id="generator's element"),
+        pytest.param("def g():\n    yield from lib.a()\nfor x in g():\n    use(x)\n", ["lib.a"], id="yield from"),
         pytest.param("def g():\n    yield 1\nuse(g())\n", ["generator"], id="generator as a whole"),
         pytest.param(
             "class C:\n    def __iter__(self):\n        return iter(lib.a())\nfor x in C():\n    use(x)\n",
@@ -133,8 +120,7 @@ def names(source: str, folder: Path | None = None) -> list[str]:
             id="__iter__",
         ),
         pytest.param(
-            "def outer():\n    x = lib.a()\n    def inner():\n        return x\n    return inner\n"
-            "use(outer()())\n",
+            "def outer():\n    x = lib.a()\n    def inner():\n        return x\n    return inner\nuse(outer()())\n",
             ["lib.a"],
             id="closure",
         ),
@@ -168,9 +154,9 @@ def test_calls_on_the_way_are_the_context() -> None:
 
 
 def test_a_value_that_depends_on_itself_ends() -> None:
-    assert names(
-        "import lib\nx = lib.a()\nwhile c:\n    x = f(x)\n    def f(y):\n        return y\nuse(x)\n"
-    ) == ["lib.a"]
+    assert names("import lib\nx = lib.a()\nwhile c:\n    x = f(x)\n    def f(y):\n        return y\nuse(x)\n") == [
+        "lib.a"
+    ]
 
 
 def test_many_lists_that_feed_each_other_end_in_time() -> None:
@@ -263,3 +249,21 @@ def test_package_that_imports_its_own_modules(tmp_path: Path) -> None:
     (tmp_path / "pkg" / "inner.py").write_text("import lib\ndef f():\n    return lib.a()\n")
     assert names("import pkg\nuse(pkg.inner.f())\n", tmp_path) == ["lib.a"]
     assert names("from pkg import inner\nuse(inner.f())\n", tmp_path) == ["lib.a"]
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        pytest.param("sys.path.append('../shared')", id="literal"),
+        pytest.param("sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'shared'))", id="join"),
+        pytest.param("sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))) )", id="dirname"),
+        pytest.param("root = Path(__file__).resolve().parent.parent\nsys.path.append(str(root))", id="pathlib"),
+    ],
+)
+def test_sys_path(tmp_path: Path, added: str) -> None:
+    inside = "shared" in added
+    write(tmp_path, **{"shared__data" if inside else "data": "import lib\ndef f():\n    return lib.a()\n"})
+    folder = tmp_path / "scripts"
+    folder.mkdir()
+    source = f"import os\nimport sys\nfrom pathlib import Path\n{added}\nfrom data import f\nuse(f())\n"
+    assert names(source, folder) == ["lib.a"]

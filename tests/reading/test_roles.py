@@ -57,9 +57,7 @@ def test_uses(source: str, a: set[str], b: set[str]) -> None:
 
 
 def test_the_way_is_kept() -> None:
-    source = (
-        "def create(p):\n    return ds.MnistDataset(p)\nmodel.train(1, create('/c').batch(2).repeat(3))\n"
-    )
+    source = "def create(p):\n    return ds.MnistDataset(p)\nmodel.train(1, create('/c').batch(2).repeat(3))\n"
     site = roles(source).sites[2]
     [use] = site.uses
     assert use.how == "model.train at t.py:12"
@@ -73,9 +71,7 @@ def test_the_way_is_kept() -> None:
 @pytest.mark.parametrize(
     ("source", "lines"),
     [
-        pytest.param(
-            "for e in range(3):\n    for x in a:\n        cell(x)\n", [], id="epochs around a dataset"
-        ),
+        pytest.param("for e in range(3):\n    for x in a:\n        cell(x)\n", [], id="epochs around a dataset"),
         pytest.param("for e in range(3):\n    model.train(1, a)\n", [], id="epochs around Model.train"),
         pytest.param("for x in a:\n    for i in range(2):\n        cell(x)\n", [], id="repeats inside"),
         pytest.param(
@@ -83,9 +79,7 @@ def test_the_way_is_kept() -> None:
             [],
             id="repeats in a function",
         ),
-        pytest.param(
-            "for e in range(3):\n    for x in c['x']:\n        cell(x)\n", [11], id="the inner loop is told"
-        ),
+        pytest.param("for e in range(3):\n    for x in c['x']:\n        cell(x)\n", [11], id="the inner loop is told"),
         pytest.param("model.train(1, c['x'])\n", [10], id="Model.train"),
         pytest.param("for i in range(3):\n    cell(i)\n", [10], id="no dataset"),
     ],

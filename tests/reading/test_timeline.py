@@ -32,9 +32,7 @@ def kinds(source: str) -> list[str]:
         ),
         pytest.param("if __name__ == '__main__':\n    ms.set_seed(1)\n", ["seed"], id="main guard"),
         pytest.param("import fire\ndef f():\n    ms.set_seed(1)\nfire.Fire(f)\n", ["seed"], id="handed over"),
-        pytest.param(
-            "class A:\n    def __init__(self):\n        ms.set_seed(1)\nA()\n", ["seed"], id="constructor"
-        ),
+        pytest.param("class A:\n    def __init__(self):\n        ms.set_seed(1)\nA()\n", ["seed"], id="constructor"),
         pytest.param("from mindspore import ops\nc = ops.Cast()\n", [], id="a primitive builds nothing"),
         pytest.param("x = ms.Tensor(1)\n", ["build"], id="tensor"),
         pytest.param(
@@ -49,9 +47,7 @@ def test_events(source: str, expected: list[str]) -> None:
 
 
 def test_datasets_are_told_from_weights() -> None:
-    rows = {
-        event.what: event.rows for event in timeline("a = ds.MnistDataset('/d')\nb = nn.Dense(1, 1)\n").events
-    }
+    rows = {event.what: event.rows for event in timeline("a = ds.MnistDataset('/d')\nb = nn.Dense(1, 1)\n").events}
     assert rows == {"MnistDataset": True, "the Cell Dense": False}
 
 
@@ -67,9 +63,7 @@ def test_datasets_are_told_from_weights() -> None:
         pytest.param("with ds:\n    ms.set_seed(1)\n@", False, id="with"),
         pytest.param("try:\n    ms.set_seed(1)\nexcept OSError:\n    pass\n@", True, id="try with a handler"),
         pytest.param("try:\n    ms.set_seed(1)\nfinally:\n    pass\n@", False, id="try without a handler"),
-        pytest.param(
-            "try:\n    ms.set_seed(1)\n    @except OSError:\n    pass\n", False, id="both in the try"
-        ),
+        pytest.param("try:\n    ms.set_seed(1)\n    @except OSError:\n    pass\n", False, id="both in the try"),
         pytest.param("def f():\n    ms.set_seed(1)\nf()\n@", False, id="function"),
         pytest.param("def f():\n    if ds:\n        ms.set_seed(1)\nf()\n@", True, id="branch in a function"),
         pytest.param("if __name__ == '__main__':\n    ms.set_seed(1)\n    @", False, id="main guard"),

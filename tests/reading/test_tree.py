@@ -58,15 +58,11 @@ def test_places() -> None:
     assert [type(node).__name__ for node in read.ancestors(call)] == [
         "Return", "SimpleStatementLine", "IndentedBlock", "FunctionDef", "Module",
     ]  # fmt: skip
-    assert (
-        read.depth() == 8
-    )  # Module, FunctionDef, IndentedBlock, SimpleStatementLine, Return, Call, Arg, Name
+    assert read.depth() == 8  # Module, FunctionDef, IndentedBlock, SimpleStatementLine, Return, Call, Arg, Name
 
 
 REFUSED = [
-    pytest.param(
-        "x = 1\nx = = 1\n", 2, "not valid Python: invalid syntax, near 'x = = 1'", id="Python's own words"
-    ),
+    pytest.param("x = 1\nx = = 1\n", 2, "not valid Python: invalid syntax, near 'x = = 1'", id="Python's own words"),
     pytest.param("a\nb c\n", 2, "not valid Python", id="two names"),
     pytest.param("import x\nprint 'a'\n", 2, "Python 2", id="print"),
     pytest.param("import x\nexec 'a'\n", 2, "Python 2", id="exec"),

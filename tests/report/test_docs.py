@@ -22,11 +22,7 @@ def test_every_rule_says_what_why_and_shows_code(rule: Rule) -> None:
 
 
 def test_every_code_in_the_source_is_documented() -> None:
-    used = {
-        code
-        for file in (ROOT / "ms_distify").rglob("*.py")
-        for code in re.findall(r"MSD\d{3}", file.read_text())
-    }
+    used = {code for file in (ROOT / "ms_distify").rglob("*.py") for code in re.findall(r"MSD\d{3}", file.read_text())}
     assert used <= {rule.code for rule in rules()}
 
 

@@ -24,9 +24,7 @@ def program(context: str, before: str = "") -> str:
             "import os\n",
             id="environment, default",
         ),
-        pytest.param(
-            'ms.set_context(device_id=int(os.environ["DEVICE_ID"]))', "import os\n", id="environment"
-        ),
+        pytest.param('ms.set_context(device_id=int(os.environ["DEVICE_ID"]))', "import os\n", id="environment"),
         pytest.param(
             'device_id = int(os.getenv("DEVICE_ID", "0"))\nms.set_context(device_id=device_id)',
             "import os\n",
@@ -142,9 +140,7 @@ def test_every_branch() -> None:
         'elif args.t == "GPU":\n    ms.set_context(device_target="GPU", device_id=0)\n'
         'else:\n    ms.set_context(device_target="CPU")'
     )
-    _, new = changed_lines(
-        program(branches, "import argparse\nargs = argparse.ArgumentParser().parse_args()\n")
-    )
+    _, new = changed_lines(program(branches, "import argparse\nargs = argparse.ArgumentParser().parse_args()\n"))
     assert f'    ms.set_context(device_target="Ascend", device_id={FOLLOWS}args.id)' in new
     assert '    ms.set_context(device_target="GPU", device_id=int(os.getenv("DEVICE_ID", "0")))' in new
     # one block behind the whole chain, not one a branch

@@ -20,9 +20,7 @@ if int(os.getenv("RANK_SIZE", "1")) > 1:  # started by run_distribute.sh
                                  parameter_broadcast=True, device_num=rank_size)
 ms.set_seed(0)
 """
-SHARDED = (
-    'train = ds.MnistDataset("/d", num_shards=rank_size, shard_id=rank_id).batch(8, drop_remainder=True)\n'
-)
+SHARDED = 'train = ds.MnistDataset("/d", num_shards=rank_size, shard_id=rank_id).batch(8, drop_remainder=True)\n'
 BODY = DATA + TRAINING
 SHARDED_BODY = SHARDED + TRAINING
 
@@ -102,10 +100,7 @@ def test_c05_without_init() -> None:
 def test_c05_without_parallel_context() -> None:
     gone, new = changed_lines("\n".join(line for line in C05.splitlines() if "context.set_auto" not in line))
     assert gone == []
-    assert (
-        "context.set_auto_parallel_context(parallel_mode=ParallelMode.DATA_PARALLEL, gradients_mean=True,"
-        in new
-    )
+    assert "context.set_auto_parallel_context(parallel_mode=ParallelMode.DATA_PARALLEL, gradients_mean=True," in new
     assert not any("init(" in line or "set_seed" in line or "import" in line for line in new)
 
 
@@ -167,12 +162,7 @@ PLACES = {
     ),
     "setup()": (
         HEAD + "def setup():\n    ms.set_context(mode=0)\nsetup()\n" + BODY,
-        "import os\n"
-        + HEAD
-        + COMM
-        + "def setup():\n    ms.set_context(mode=0)\nsetup()\n"
-        + BLOCK
-        + SHARDED_BODY,
+        "import os\n" + HEAD + COMM + "def setup():\n    ms.set_context(mode=0)\nsetup()\n" + BLOCK + SHARDED_BODY,
     ),
     "with": (
         HEAD + "with open('log') as f:\n    ms.set_context(mode=0)\n" + indent(BODY),
@@ -244,11 +234,7 @@ PLACES = {
         + "main()\n",
     ),
     "fire": (
-        "import fire\n"
-        + HEAD
-        + "def main():\n    ms.set_context(mode=0)\n"
-        + indent(BODY)
-        + "fire.Fire(main)\n",
+        "import fire\n" + HEAD + "def main():\n    ms.set_context(mode=0)\n" + indent(BODY) + "fire.Fire(main)\n",
         "import os\nimport fire\n"
         + HEAD
         + COMM
@@ -288,9 +274,7 @@ def test_head_of_the_file_stays_first(head: str) -> None:
 
 
 def test_no_final_newline() -> None:
-    setup = (
-        "def main():\n" + indent(BODY) + 'if __name__ == "__main__":\n    ms.set_context(mode=0)\n    main()'
-    )
+    setup = "def main():\n" + indent(BODY) + 'if __name__ == "__main__":\n    ms.set_context(mode=0)\n    main()'
     output = converted(HEAD + setup)
     assert output.endswith("    ms.set_seed(0)\n    main()")
 
@@ -310,9 +294,7 @@ def test_no_final_newline() -> None:
             id="function",
         ),
         pytest.param("class init: pass\n", "    ms_init()", id="class"),
-        pytest.param(
-            "dp_rank_id = rank_id = 1\n", "dp_rank_id_2, rank_size = get_rank(), get_group_size()", id="both"
-        ),
+        pytest.param("dp_rank_id = rank_id = 1\n", "dp_rank_id_2, rank_size = get_rank(), get_group_size()", id="both"),
     ],
 )
 def test_names_of_the_program_are_left_alone(taken: str, expected: str) -> None:
@@ -333,11 +315,9 @@ def test_functions_can_be_imported_from_elsewhere() -> None:
 
 
 TRAINER = (
-    HEAD
-    + "class Trainer:\n    def __init__(self, device):\n        ms.set_context(mode=0, device_id=device)\n"
+    HEAD + "class Trainer:\n    def __init__(self, device):\n        ms.set_context(mode=0, device_id=device)\n"
     "        self.net = nn.Dense(4, 2)\n"
-    "    def train(self):\n"
-    + indent(DATA + TRAINING.replace("net = nn.Dense(4, 2)", "net = self.net"), "        ")
+    "    def train(self):\n" + indent(DATA + TRAINING.replace("net = nn.Dense(4, 2)", "net = self.net"), "        ")
 )
 
 
@@ -345,9 +325,7 @@ def test_trainer_class() -> None:
     """Between the context and the Cell init, between construction and training rank and size."""
     output = converted(TRAINER + "t = Trainer(0)\nt.train()\n")
     constructor = output[output.index("def __init__") : output.index("def train")]
-    assert (
-        constructor.index("set_context") < constructor.index("init()\n") < constructor.index("ms.set_seed(0)")
-    )
+    assert constructor.index("set_context") < constructor.index("init()\n") < constructor.index("ms.set_seed(0)")
     assert constructor.index("ms.set_seed(0)") < constructor.index("self.net")
     assert "device_num=get_group_size())" in constructor
     assert output.endswith(
@@ -395,8 +373,7 @@ def test_init_that_may_fail() -> None:
     """`try: init()` with a handler: rank and size exist where it fails, as it does on one card."""
     output = converted(INIT + "try:\n    init()\nexcept RuntimeError:\n    pass\n" + BODY)
     assert (
-        "rank_id = rank_size = None  # one card\nms.set_seed(0)\ntry:\n    init()\n    rank_id, rank_size = "
-        in output
+        "rank_id = rank_size = None  # one card\nms.set_seed(0)\ntry:\n    init()\n    rank_id, rank_size = " in output
     )
 
 
@@ -405,9 +382,7 @@ def test_init_in_both_branches() -> None:
     output = converted(INIT + branches + BODY)
     behind = output[output.index('    init("nccl")\n') :]
     assert 'if int(os.getenv("RANK_SIZE", "1")) > 1:' in behind
-    assert (
-        "    rank_id, rank_size = get_rank(), get_group_size()\n    ms.set_auto_parallel_context(" in behind
-    )
+    assert "    rank_id, rank_size = get_rank(), get_group_size()\n    ms.set_auto_parallel_context(" in behind
     assert output.count("init(") == 2
 
 
@@ -416,9 +391,7 @@ def test_init_in_a_function(call: str) -> None:
     output = converted(INIT + "def setup():\n    init()\n" + call + BODY)
     assert "    init()\n    ms.set_auto_parallel_context(" in output
     assert "device_num=get_group_size())\n    ms.set_seed(0)\n" in output
-    assert "rank_id, rank_size = get_rank(), get_group_size()\n" + SHARDED in output.replace(
-        "    rank_id", "rank_id"
-    )
+    assert "rank_id, rank_size = get_rank(), get_group_size()\n" + SHARDED in output.replace("    rank_id", "rank_id")
 
 
 @pytest.mark.parametrize(
@@ -431,12 +404,8 @@ def test_init_in_a_function(call: str) -> None:
             "size",
             id="None",
         ),
-        pytest.param(
-            "r, n = 0, 1\n", "    r = get_rank()\n    n = get_group_size()\n", "r", "n", id="0 and 1"
-        ),
-        pytest.param(
-            "", "    r, n = get_rank(), get_group_size()\nelse:\n    r, n = 0, 1\n", "r", "n", id="else"
-        ),
+        pytest.param("r, n = 0, 1\n", "    r = get_rank()\n    n = get_group_size()\n", "r", "n", id="0 and 1"),
+        pytest.param("", "    r, n = get_rank(), get_group_size()\nelse:\n    r, n = 0, 1\n", "r", "n", id="else"),
     ],
 )
 def test_variables_of_the_user_are_used(before: str, inside: str, rank: str, size: str) -> None:
@@ -456,11 +425,7 @@ def test_variable_without_one_card_value_is_not_used() -> None:
 def test_shadowed_variable_is_not_used() -> None:
     function = "def create(rank):\n    return ds.MnistDataset(rank).batch(8, drop_remainder=True)\n"
     source = (
-        INIT
-        + "init()\nrank, size = get_rank(), get_group_size()\n"
-        + function
-        + "train = create('/d')\n"
-        + TRAINING
+        INIT + "init()\nrank, size = get_rank(), get_group_size()\n" + function + "train = create('/d')\n" + TRAINING
     )
     assert "train = create('/d', num_shards=size, shard_id=rank)" in converted(source)
 
@@ -468,9 +433,7 @@ def test_shadowed_variable_is_not_used() -> None:
 def run_on_one_card(source: str, folder: Path, *, launched: bool = False) -> str:
     script = folder / "train.py"
     script.write_text(source)
-    done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, cwd=folder, timeout=300
-    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, cwd=folder, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     return "".join(line for line in done.stdout.splitlines(keepends=True) if line.startswith(">"))
 

@@ -71,18 +71,13 @@ def test_mode_through_a_variable() -> None:
         "ms.set_auto_parallel_context(parallel_mode=mode, gradients_mean=True)\n"
     )
     _, new = changed_lines(INIT + choice + DATA + TRAINING)
-    assert (
-        "ms.set_auto_parallel_context(parallel_mode=mode, gradients_mean=True, parameter_broadcast=True)"
-        in new
-    )
+    assert "ms.set_auto_parallel_context(parallel_mode=mode, gradients_mean=True, parameter_broadcast=True)" in new
 
 
 def test_spelled_as_the_user_spells_context() -> None:
     source = HEAD + "from mindspore import context\ncontext.set_context(mode=0)\n" + DATA + TRAINING
     output = converted(source)
-    assert (
-        "    context.set_auto_parallel_context(parallel_mode=context.ParallelMode.DATA_PARALLEL, " in output
-    )
+    assert "    context.set_auto_parallel_context(parallel_mode=context.ParallelMode.DATA_PARALLEL, " in output
 
 
 def test_after_init_in_the_same_branch_without_own_names() -> None:
@@ -99,9 +94,7 @@ def test_after_init_in_the_same_branch_without_own_names() -> None:
     ("call", "message"),
     [
         pytest.param('parallel_mode="auto_parallel"', "auto_parallel", id="auto"),
-        pytest.param(
-            "parallel_mode=ms.ParallelMode.SEMI_AUTO_PARALLEL", "semi_auto_parallel", id="semi-auto"
-        ),
+        pytest.param("parallel_mode=ms.ParallelMode.SEMI_AUTO_PARALLEL", "semi_auto_parallel", id="semi-auto"),
         pytest.param('parallel_mode="hybrid_parallel"', "hybrid_parallel", id="hybrid"),
         pytest.param("parallel_mode=load()", "cannot be followed", id="unknown"),
         pytest.param("parallel_mode=ms.ParallelMode.STAND_ALONE", "undoes", id="stand-alone"),

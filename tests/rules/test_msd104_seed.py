@@ -34,9 +34,7 @@ def test_seed_between_dataset_and_network_is_in_time() -> None:
 
 
 def test_seed_in_the_branch_that_trains() -> None:
-    branch = "if args.train:\n    ms.set_seed(1)\n" + "".join(
-        "    " + s + "\n" for s in (DATA + TRAINING).splitlines()
-    )
+    branch = "if args.train:\n    ms.set_seed(1)\n" + "".join("    " + s + "\n" for s in (DATA + TRAINING).splitlines())
     assert found(run(HEAD + ARGS + branch), "MSD104") == [(KEPT, 7)]
 
 
@@ -79,9 +77,7 @@ def test_goes_in_front_of_other_seeds(above: str, line: str) -> None:
 
 
 def test_numpy_seed_below_stays_behind() -> None:
-    output = converted(
-        HEAD + "import numpy as np\nms.set_context(mode=0)\n" + DATA + "np.random.seed(58)\n" + TRAINING
-    )
+    output = converted(HEAD + "import numpy as np\nms.set_context(mode=0)\n" + DATA + "np.random.seed(58)\n" + TRAINING)
     assert output.index("ms.set_seed(0)") < output.index(DATA[:20]) < output.index("np.random.seed(58)")
 
 
@@ -94,9 +90,7 @@ def test_seed_does_not_depend_on_the_users_condition() -> None:
 @pytest.mark.parametrize(
     ("seed", "line", "reason"),
     [
-        pytest.param(
-            "import os, time\nms.set_seed(int(time.time()) + os.getpid())", 5, "time.time", id="C31"
-        ),
+        pytest.param("import os, time\nms.set_seed(int(time.time()) + os.getpid())", 5, "time.time", id="C31"),
         pytest.param("import os\nms.set_seed(os.getpid())", 5, "os.getpid", id="process"),
         pytest.param(
             "import random\nseed = random.randint(0, 9)\nms.set_seed(seed)",
@@ -110,9 +104,7 @@ def test_seed_does_not_depend_on_the_users_condition() -> None:
             "get_rank",
             id="rank",
         ),
-        pytest.param(
-            'import os\nms.set_seed(int(os.getenv("RANK_ID", "0")))', 5, "RANK_ID", id="environment"
-        ),
+        pytest.param('import os\nms.set_seed(int(os.getenv("RANK_ID", "0")))', 5, "RANK_ID", id="environment"),
         pytest.param(
             "import time\ndef fix(n):\n    ms.set_seed(n)\nfix(int(time.time()))",
             6,

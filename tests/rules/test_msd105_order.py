@@ -33,10 +33,7 @@ def test_settings_below_the_first_dataset_stay() -> None:
 
 def test_c03() -> None:
     source = (
-        HEAD
-        + "net = nn.SequentialCell(nn.Dense(8, 8), nn.ReLU())\nms.set_context(mode=ms.GRAPH_MODE)\n"
-        + DATA
-        + REST
+        HEAD + "net = nn.SequentialCell(nn.Dense(8, 8), nn.ReLU())\nms.set_context(mode=ms.GRAPH_MODE)\n" + DATA + REST
     )
     output = converted(source)
     order = [
@@ -66,9 +63,7 @@ def test_several_calls_move_in_order() -> None:
         pytest.param(
             "net = nn.Dense(4, 2)\nmode = 0\nms.set_context(mode=mode)\n", 4, "Dense", id="needs a later name"
         ),
-        pytest.param(
-            "net = nn.Dense(4, 2)\nif net:\n    ms.set_context(mode=0)\n", 4, "Dense", id="in a branch"
-        ),
+        pytest.param("net = nn.Dense(4, 2)\nif net:\n    ms.set_context(mode=0)\n", 4, "Dense", id="in a branch"),
         pytest.param(
             "def setup():\n    ms.set_context(mode=0)\nnet = nn.Dense(4, 2)\nsetup()\n",
             6,

@@ -8,7 +8,9 @@ from support import CHANGED, HEAD, KEPT, TRAINING, changed_lines, converted, fou
 DATA = 'train = ds.MnistDataset("/d").batch(8, drop_remainder=True)\n'
 RESET = "ms.reset_auto_parallel_context()\n"
 CONTEXT = "ms.set_context(mode=0)\n"
-PARALLEL = "ms.set_auto_parallel_context(parallel_mode='data_parallel', gradients_mean=True, parameter_broadcast=True)\n"
+PARALLEL = (
+    "ms.set_auto_parallel_context(parallel_mode='data_parallel', gradients_mean=True, parameter_broadcast=True)\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -68,10 +70,7 @@ def test_behind_their_own_context() -> None:
 def test_in_a_function() -> None:
     build = "def build():\n    net = nn.Dense(4, 2)\n    ms.reset_auto_parallel_context()\n    return net\n"
     source = HEAD + build + CONTEXT + DATA + TRAINING.replace("nn.Dense(4, 2)", "build()")
-    assert (
-        "    if rank_size is None:\n        ms.reset_auto_parallel_context()\n    return net\n"
-        in converted(source)
-    )
+    assert "    if rank_size is None:\n        ms.reset_auto_parallel_context()\n    return net\n" in converted(source)
 
 
 @pytest.mark.parametrize(

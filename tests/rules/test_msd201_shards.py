@@ -44,9 +44,7 @@ ms.set_seed(1)
 @pytest.mark.parametrize(
     "data",
     [
-        pytest.param(
-            'train = ds.MnistDataset("/d", num_shards=get_group_size(), shard_id=get_rank())\n', id="keyword"
-        ),
+        pytest.param('train = ds.MnistDataset("/d", num_shards=get_group_size(), shard_id=get_rank())\n', id="keyword"),
         pytest.param(
             'train = ds.MnistDataset("/d", "train", None, 4, True, None, get_group_size(), get_rank())\n',
             id="positional",
@@ -97,17 +95,13 @@ def test_already_sharded(data: str) -> None:
 
 
 def test_not_a_training_program() -> None:
-    unchanged(
-        HEAD + 'test = ds.MnistDataset("/d", "test")\nfor row in test:\n    print(row)\n', code="MSD607"
-    )
+    unchanged(HEAD + 'test = ds.MnistDataset("/d", "test")\nfor row in test:\n    print(row)\n', code="MSD607")
 
 
 @pytest.mark.parametrize(
     ("data", "line"),
     [
-        pytest.param(
-            'train = ds.MnistDataset("/d")', f'train = ds.MnistDataset("/d", {SHARDS})', id="module level"
-        ),
+        pytest.param('train = ds.MnistDataset("/d")', f'train = ds.MnistDataset("/d", {SHARDS})', id="module level"),
         pytest.param(
             'train = ds.MnistDataset("/d", "train", None, 4, True)',
             f'train = ds.MnistDataset("/d", "train", None, 4, True, {SHARDS})',
@@ -203,9 +197,7 @@ train = ds.GeneratorDataset(Rows(), ["x"], shuffle=True).batch(4)
 def test_c19_role_by_use_not_by_name() -> None:
     source = (
         HEAD + 'd1 = ds.Cifar10Dataset("/c", usage="train").batch(32)\n'
-        'd2 = ds.Cifar10Dataset("/c", usage="test").batch(32)\n'
-        + MODEL
-        + "model.train(1, d1)\nprint(model.eval(d2))\n"
+        'd2 = ds.Cifar10Dataset("/c", usage="test").batch(32)\n' + MODEL + "model.train(1, d1)\nprint(model.eval(d2))\n"
     )
     assert sharded(source) == [f'd1 = ds.Cifar10Dataset("/c", usage="train", {SHARDS}).batch(32)']
     result = run(source)
@@ -247,10 +239,7 @@ a, b = Mk("/c"), load("/m")
     ],
 )
 def test_import_forms(imports: str, constructor: str) -> None:
-    source = (
-        f"import mindspore as ms\nfrom mindspore import nn\n{imports}\n"
-        f'train = {constructor}("/d")\n{TRAINING}'
-    )
+    source = f'import mindspore as ms\nfrom mindspore import nn\n{imports}\ntrain = {constructor}("/d")\n{TRAINING}'
     assert sharded(source) == [f'train = {constructor}("/d", {SHARDS})']
 
 
@@ -288,9 +277,7 @@ def indented(text: str) -> str:
         ),
         pytest.param(
             "def create(path):\n    return ds.MnistDataset(path)\n"
-            "def main():\n    ms.set_context(mode=0)\n"
-            + indented('train = create("/d")\n' + TRAINING)
-            + "main()\n",
+            "def main():\n    ms.set_context(mode=0)\n" + indented('train = create("/d")\n' + TRAINING) + "main()\n",
             [
                 f"def create(path, {PARAMETERS}):",
                 f"return ds.MnistDataset(path, {THREADED})",
@@ -438,9 +425,7 @@ train = data["train"]
             id="dictionary filled later",
         ),
         pytest.param(
-            'sets = []\nsets.append(ds.MnistDataset("/a"))\n'
-            + MODEL
-            + "for s in sets:\n    model.train(1, s)\n",
+            'sets = []\nsets.append(ds.MnistDataset("/a"))\n' + MODEL + "for s in sets:\n    model.train(1, s)\n",
             [f'sets.append(ds.MnistDataset("/a", {SHARDS}))'],
             id="list filled later",
         ),
@@ -506,9 +491,7 @@ def test_places(program: str, lines: list[str]) -> None:
     [
         pytest.param('create("/a")', 'create("/a", group=rank_size, rank=rank_id)', id="not passed"),
         pytest.param('create("/a", 1, 0)', 'create("/a", rank_size, rank_id)', id="passed by position"),
-        pytest.param(
-            'create("/a", rank=0)', 'create("/a", rank=rank_id, group=rank_size)', id="passed by half"
-        ),
+        pytest.param('create("/a", rank=0)', 'create("/a", rank=rank_id, group=rank_size)', id="passed by half"),
     ],
 )
 def test_unfilled_parameters(before: str, after: str) -> None:
@@ -631,8 +614,7 @@ LOOPS = {
         "from tqdm import tqdm\n"
         "for i, (x, y) in enumerate(tqdm(train.create_tuple_iterator(), total=3)):\n    cell(x, y)\n"
     ),
-    "epochs around": "for epoch in range(3):\n    for x, y in train.create_tuple_iterator():\n"
-    "        cell(x, y)\n",
+    "epochs around": "for epoch in range(3):\n    for x, y in train.create_tuple_iterator():\n        cell(x, y)\n",
     "iterator made first": "rows = train.create_tuple_iterator()\nfor x, y in rows:\n    cell(x, y)\n",
     "next in while": "rows = iter(train)\nwhile True:\n    x, y = next(rows)\n    cell(x, y)\n",
     "next in a function": (
@@ -648,8 +630,7 @@ LOOPS = {
     "for x, y in train:\n    fast(x, y)\n",
     "DatasetHelper": "for inputs in ms.DatasetHelper(train, dataset_sink_mode=False):\n    cell(*inputs)\n",
     "data_sink": (
-        "def step(x, y):\n    return cell(x, y)\nsink = ms.data_sink(step, train)\n"
-        "for i in range(9):\n    sink()\n"
+        "def step(x, y):\n    return cell(x, y)\nsink = ms.data_sink(step, train)\nfor i in range(9):\n    sink()\n"
     ),
     "own generator": (
         "def rows(data):\n    for x, y in data.create_tuple_iterator():\n        yield x, y\n"
@@ -698,8 +679,7 @@ def test_zip_in_python_feeds_both() -> None:
 )
 def test_model_methods(use: str) -> None:
     source = (
-        f'{HEAD}train = ds.MnistDataset("/d")\ntest = ds.MnistDataset("/d", "test")\n'
-        f"{MODEL}{use}\nmodel.eval(test)\n"
+        f'{HEAD}train = ds.MnistDataset("/d")\ntest = ds.MnistDataset("/d", "test")\n{MODEL}{use}\nmodel.eval(test)\n'
     )
     assert sharded(source) == [f'train = ds.MnistDataset("/d", {SHARDS})']
 
@@ -733,21 +713,15 @@ model.train(1, train, callbacks=[Evaluate(model, test)])
     ("extra", "message"),
     [
         pytest.param("print(next(other.create_dict_iterator()))\n", "is read", id="looked at"),
-        pytest.param(
-            "for row in other.create_dict_iterator():\n    print(row)\n", "is read", id="looped over"
-        ),
+        pytest.param("for row in other.create_dict_iterator():\n    print(row)\n", "is read", id="looped over"),
         pytest.param("print(other.get_dataset_size())\n", "reaches no training", id="size only"),
         pytest.param("", "reaches no training", id="never used"),
-        pytest.param(
-            "def dead():\n    return other\n", "reaches no training", id="returned by a dead function"
-        ),
+        pytest.param("def dead():\n    return other\n", "reaches no training", id="returned by a dead function"),
         pytest.param("model.eval(other)\n", "evaluates", id="evaluated"),
     ],
 )
 def test_stays_whole(extra: str, message: str) -> None:
-    source = (
-        HEAD + 'other = ds.MnistDataset("/o", "train")\ntrain = ds.MnistDataset("/d")\n' + TRAINING + extra
-    )
+    source = HEAD + 'other = ds.MnistDataset("/o", "train")\ntrain = ds.MnistDataset("/d")\n' + TRAINING + extra
     assert sharded(source) == [f'train = ds.MnistDataset("/d", {SHARDS})']
     [finding] = [f for f in run(source).findings if f.code == "MSD201" and f.status == KEPT]
     assert finding.line == 4

@@ -42,15 +42,9 @@ def test_c10_sampler() -> None:
 @pytest.mark.parametrize(
     ("data", "line"),
     [
-        pytest.param(
-            'train = ds.MnistDataset("/d", "train", None, 4, None, ds.PKSampler(2))', 4, id="positional"
-        ),
-        pytest.param(
-            'train = ds.MnistDataset("/d", sampler=ds.WeightedRandomSampler([0.1, 0.9]))', 4, id="weighted"
-        ),
-        pytest.param(
-            'train = ds.MnistDataset("/d")\ntrain.use_sampler(ds.SequentialSampler())', 5, id="use_sampler"
-        ),
+        pytest.param('train = ds.MnistDataset("/d", "train", None, 4, None, ds.PKSampler(2))', 4, id="positional"),
+        pytest.param('train = ds.MnistDataset("/d", sampler=ds.WeightedRandomSampler([0.1, 0.9]))', 4, id="weighted"),
+        pytest.param('train = ds.MnistDataset("/d")\ntrain.use_sampler(ds.SequentialSampler())', 5, id="use_sampler"),
         pytest.param(
             "def create(p, s=None):\n    return ds.MnistDataset(p, sampler=s)\n"
             'train = create("/d", ds.RandomSampler())',

@@ -20,10 +20,7 @@ def test_nothing_to_note(data: str) -> None:
 
 
 def test_evaluation_data_is_not_noted() -> None:
-    source = (
-        f'{HEAD}train = ds.MnistDataset("/d")\n'
-        f'test = ds.MnistDataset("/d", num_samples=9).batch(2)\n{TRAINING}'
-    )
+    source = f'{HEAD}train = ds.MnistDataset("/d")\ntest = ds.MnistDataset("/d", num_samples=9).batch(2)\n{TRAINING}'
     assert found(run(source + "model.eval(test)\n"), "MSD205") == []
 
 

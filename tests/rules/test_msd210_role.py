@@ -77,6 +77,15 @@ def test_lost_evaluation_is_noted() -> None:
         ),
         pytest.param(CELL + "for i in range(9):\n    cell(i, i)\n", 6, "no MindSpore dataset", id="numbers"),
         pytest.param(CELL + "cell(1, 2)\n", 6, "no MindSpore dataset", id="a step alone"),
+        pytest.param(
+            "import fire\ndef main(model, data):\n    model.train(1, data)\nfire.Fire(main)\n",
+            6,
+            "main",
+            id="may be a Model",
+        ),
+        pytest.param(
+            'train = ds.MnistDataset("/d")  # ms-distify: eval\n' + TRAINING, 7, "nothing is dealt out", id="kept whole"
+        ),
     ],
 )
 def test_refused(program: str, line: int, message: str) -> None:
@@ -94,9 +103,7 @@ train = registry["x"]
         + TRAINING
     )
     assert found(run(source), "MSD201") == [(CHANGED, 4), (KEPT, 5)]
-    assert sharded(source) == [
-        'a = ds.MnistDataset("/a", num_shards=rank_size, shard_id=rank_id)  # ms-distify: train'
-    ]
+    assert sharded(source) == ['a = ds.MnistDataset("/a", num_shards=rank_size, shard_id=rank_id)  # ms-distify: train']
 
 
 def test_one_pragma_is_not_enough_where_another_role_is_open() -> None:
@@ -109,15 +116,11 @@ def test_one_pragma_is_not_enough_where_another_role_is_open() -> None:
 
 
 def test_accepted_by_pragma() -> None:
-    source = (
-        HEAD + 'train = registry["x"]\n' + MODEL + "model.train(1, train)  # ms-distify: ignore[MSD210]\n"
-    )
+    source = HEAD + 'train = registry["x"]\n' + MODEL + "model.train(1, train)  # ms-distify: ignore[MSD210]\n"
     assert found(run(source), "MSD210") == [(NOTED, 7)]
 
 
 def test_pragma_over_flow() -> None:
     """What the user says about a constructor counts, whatever it flows to."""
-    source = (
-        HEAD + 'train = ds.MnistDataset("/d")\nseen = ds.MnistDataset("/o")  # ms-distify: train\n' + TRAINING
-    )
+    source = HEAD + 'train = ds.MnistDataset("/d")\nseen = ds.MnistDataset("/o")  # ms-distify: train\n' + TRAINING
     assert len(sharded(source)) == 2

@@ -63,7 +63,6 @@ test = create("/b")
 )
 def test_signatures(signature: str, after: str) -> None:
     source = (
-        f"{HEAD}def create({signature}):\n    return ds.MnistDataset(p)\n"
-        "train = create('/a')\ntest = create('/b')\n"
+        f"{HEAD}def create({signature}):\n    return ds.MnistDataset(p)\ntrain = create('/a')\ntest = create('/b')\n"
     )
     assert sharded(source + TRAINING + EVAL)[0] == f"def create({after}):"

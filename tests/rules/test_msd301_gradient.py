@@ -3,13 +3,16 @@
 import pytest
 from support import HEAD, TRAINING, changed_lines, converted, found, refused, run
 
-START = HEAD + """\
+START = (
+    HEAD
+    + """\
 from mindspore import ops
 ms.set_context(mode=0)
 train = ds.NumpySlicesDataset([[1.0]]).batch(1, True)
 net = nn.Dense(1, 1)
 opt = nn.SGD(net.trainable_params(), 0.1)
 """
+)
 BUILT = "grad_reducer = nn.DistributedGradReducer(opt.parameters) if rank_size is not None else nn.Identity()"
 
 

@@ -1,7 +1,9 @@
 import pytest
 from support import HEAD, converted, refused
 
-START = HEAD + """\
+START = (
+    HEAD
+    + """\
 from mindspore import ops
 ms.set_context(mode=0)
 train = ds.NumpySlicesDataset([[1.0]]).batch(1, True)
@@ -11,6 +13,7 @@ grad_fn = ms.value_and_grad(net, None, opt.parameters)
 for i, (x,) in enumerate(train.create_tuple_iterator()):
     loss, grads = grad_fn(x)
 """
+)
 
 
 @pytest.mark.parametrize(
@@ -18,7 +21,10 @@ for i, (x,) in enumerate(train.create_tuple_iterator()):
     [
         pytest.param("    if (i + 1) % 4 == 0:\n        opt(grads)\n", id="step-counter"),
         pytest.param("    if ms.amp.all_finite(grads):\n        opt(grads)\n", id="the-gradients"),
-        pytest.param("    grads = ops.clip_by_norm(grads)\n    if grads[0].max() > 9:\n        continue\n    opt(grads)\n", id="later"),
+        pytest.param(
+            "    grads = ops.clip_by_norm(grads)\n    if grads[0].max() > 9:\n        continue\n    opt(grads)\n",
+            id="later",
+        ),
         pytest.param("    if i > 10:\n        break\n    opt(grads)\n", id="break-on-a-counter"),
         pytest.param("    opt(grads)\n    if loss > 9:\n        print('high')\n", id="behind-the-application"),
     ],
@@ -32,7 +38,9 @@ def test_decisions_that_are_alike_are_converted(step: str) -> None:
     [
         pytest.param("    if loss < 9:\n        opt(grads)\n", 12, "the loss", id="loss"),
         pytest.param("    if ops.isnan(loss).any():\n        continue\n    opt(grads)\n", 12, "the loss", id="skip"),
-        pytest.param("    bad = loss.asnumpy() > 9\n    if not bad:\n        opt(grads)\n", 13, "the loss", id="through-a-name"),
+        pytest.param(
+            "    bad = loss.asnumpy() > 9\n    if not bad:\n        opt(grads)\n", 13, "the loss", id="through-a-name"
+        ),
         pytest.param("    if x.max() > 0:\n        opt(grads)\n", 12, "its own rows", id="rows"),
     ],
 )

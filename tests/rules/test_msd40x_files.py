@@ -9,7 +9,14 @@ NET = "net = nn.Dense(4, 2)\n"
 
 def put_in(program: str) -> list[str]:
     """Return the lines that come in, without those of the start-up and the shards."""
-    start = ("rank_id = rank_size", "if int(os.getenv", "init()", "rank_id, rank_size", "ms.set_", "parameter_broadcast")
+    start = (
+        "rank_id = rank_size",
+        "if int(os.getenv",
+        "init()",
+        "rank_id, rank_size",
+        "ms.set_",
+        "parameter_broadcast",
+    )
     return [
         line
         for line in changed_lines(program)[1]
@@ -23,7 +30,9 @@ def put_in(program: str) -> list[str]:
         pytest.param("os.makedirs('out', exist_ok=True)\n", id="exist_ok"),
         pytest.param("os.makedirs('out', 0o777, True)\n", id="exist_ok-positional"),
         pytest.param("if os.getenv('RANK_ID', '0') == '0':\n    os.makedirs('out')\n", id="makedirs-guarded"),
-        pytest.param("if os.getenv('RANK_ID', '0') == '0':\n    ms.save_checkpoint(net, 'a.ckpt')\n", id="save-guarded"),
+        pytest.param(
+            "if os.getenv('RANK_ID', '0') == '0':\n    ms.save_checkpoint(net, 'a.ckpt')\n", id="save-guarded"
+        ),
         pytest.param(
             "cb = ms.ModelCheckpoint('a', 'out' + os.getenv('RANK_ID', '0'))\n", id="checkpoint-directory-by-rank"
         ),
@@ -97,13 +106,15 @@ def test_files_are_written_once(line: str, after: list[str]) -> None:
 def test_a_folder_made_before_the_start_up_asks_the_environment() -> None:
     """rank_size does not exist yet where the folder is made."""
     program = HEAD + "import os\nos.makedirs('out')\nms.set_context(mode=0)\ntrain = ds.MnistDataset('/d')\n" + TRAINING
-    assert "os.makedirs('out', exist_ok=int(os.getenv(\"RANK_SIZE\", \"1\")) > 1)" in put_in(program)
+    assert 'os.makedirs(\'out\', exist_ok=int(os.getenv("RANK_SIZE", "1")) > 1)' in put_in(program)
 
 
 def test_a_save_in_a_function_that_cannot_see_the_rank_asks_the_environment() -> None:
     program = (
         HEAD + "def save(net):\n    ms.save_checkpoint(net, 'a.ckpt')\n\ndef main():\n    ms.set_context(mode=0)\n"
-        "    train = ds.MnistDataset('/d')\n" + "".join(f"    {line}\n" for line in TRAINING.splitlines()) + "    save(net)\n"
+        "    train = ds.MnistDataset('/d')\n"
+        + "".join(f"    {line}\n" for line in TRAINING.splitlines())
+        + "    save(net)\n"
         "main()\n"
     )
     assert '    if os.getenv("RANK_ID", "0") == "0":' in put_in(program)

@@ -33,7 +33,9 @@ def test_the_batch_size_of_an_evaluation_is_not_noted() -> None:
     [
         pytest.param("lr = nn.cosine_decay_lr(0.0, 0.1, train.get_dataset_size() * 10, 10, 10)", id="computed-total"),
         pytest.param("lr = nn.exponential_decay_lr(0.1, 0.9, n, n, 1)", id="unknown-numbers"),
-        pytest.param("cfg = ms.CheckpointConfig(save_checkpoint_steps=train.get_dataset_size())", id="checkpoint-steps"),
+        pytest.param(
+            "cfg = ms.CheckpointConfig(save_checkpoint_steps=train.get_dataset_size())", id="checkpoint-steps"
+        ),
         pytest.param("lr = my.cosine_decay_lr(0.0, 0.1, 18750, 1875, 10)", id="not-MindSpore's"),
     ],
 )
@@ -53,8 +55,12 @@ def test_computed_step_counts_follow_by_themselves(line: str) -> None:
         ),
         pytest.param("lr = nn.WarmUpLR(0.1, 500)", ["warmup_steps=500"], id="warm-up"),
         pytest.param("STEPS = 100\nlr = nn.CosineDecayLR(0.0, 0.1, STEPS)", ["decay_steps=STEPS"], id="named-constant"),
-        pytest.param("lr = nn.piecewise_constant_lr([100, 200], [0.1, 0.01])", ["milestone=[100, 200]"], id="milestones"),
-        pytest.param("c = ms.CheckpointConfig(save_checkpoint_steps=500)", ["save_checkpoint_steps=500"], id="checkpoint"),
+        pytest.param(
+            "lr = nn.piecewise_constant_lr([100, 200], [0.1, 0.01])", ["milestone=[100, 200]"], id="milestones"
+        ),
+        pytest.param(
+            "c = ms.CheckpointConfig(save_checkpoint_steps=500)", ["save_checkpoint_steps=500"], id="checkpoint"
+        ),
     ],
 )
 def test_literal_step_counts_are_noted(line: str, words: list[str]) -> None:

@@ -56,9 +56,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("file", "imports", "call"), [pytest.param(*form, id=name) for name, form in FORMS.items()]
-)
+@pytest.mark.parametrize(("file", "imports", "call"), [pytest.param(*form, id=name) for name, form in FORMS.items()])
 def test_named_file_is_rewritten_with_the_script(tmp_path: Path, file: str, imports: str, call: str) -> None:
     result = project(tmp_path, {"train.py": both(imports, call), file: CREATE}, file)
     assert not result.refused, result.findings
@@ -68,9 +66,7 @@ def test_named_file_is_rewritten_with_the_script(tmp_path: Path, file: str, impo
     assert f'test = {call}("/b")\n' in text
 
 
-@pytest.mark.parametrize(
-    ("file", "imports", "call"), [pytest.param(*form, id=name) for name, form in FORMS.items()]
-)
+@pytest.mark.parametrize(("file", "imports", "call"), [pytest.param(*form, id=name) for name, form in FORMS.items()])
 def test_file_that_was_not_named_is_not_touched(tmp_path: Path, file: str, imports: str, call: str) -> None:
     result = project(tmp_path, {"train.py": both(imports, call), file: CREATE})
     [finding] = [f for f in result.findings if f.status == REFUSED]
@@ -147,7 +143,4 @@ class Trainer:
     assert "def __init__(self, path, other, num_shards=None, shard_id=None):" in text
     assert "self.train_data = ds.MnistDataset(path, num_shards=num_shards, shard_id=shard_id)" in text
     assert "self.test_data = ds.MnistDataset(other)\n" in text
-    assert (
-        'Trainer("/a", "/b", num_shards=rank_size, shard_id=rank_id).run()'
-        in (tmp_path / "train.py").read_text()
-    )
+    assert 'Trainer("/a", "/b", num_shards=rank_size, shard_id=rank_id).run()' in (tmp_path / "train.py").read_text()

@@ -40,8 +40,7 @@ model.train(1, train)
         pytest.param("Data = ds.MnistDataset\n", id="alias"),
         pytest.param("Data = getattr(ds, 'MnistDataset')\n", id="getattr of a literal"),
         pytest.param(
-            "try:\n    from mindspore.dataset import MnistDataset as Data\nexcept ImportError:\n"
-            "    Data = None\n",
+            "try:\n    from mindspore.dataset import MnistDataset as Data\nexcept ImportError:\n    Data = None\n",
             id="try",
         ),
     ],
@@ -53,9 +52,7 @@ def test_one_class(names: str) -> None:
 @pytest.mark.parametrize(
     ("names", "line"),
     [
-        pytest.param(
-            "import sys\nData = ds.MnistDataset if sys.argv else ds.Cifar10Dataset\n", 6, id="two classes"
-        ),
+        pytest.param("import sys\nData = ds.MnistDataset if sys.argv else ds.Cifar10Dataset\n", 6, id="two classes"),
         pytest.param("import sys\nData = ds.MnistDataset if sys.argv else list\n", 6, id="class or function"),
         pytest.param("import sys\nData = getattr(ds, sys.argv[1])\n", 6, id="getattr"),
     ],
@@ -132,9 +129,7 @@ def test_wrapper_for_other_things() -> None:
 @pytest.mark.parametrize(
     ("program", "line"),
     [
-        pytest.param(
-            f"from mindcv.data import create_loader\ntrain = create_loader('/d')\n{TRAINING}", 5, id="loader"
-        ),
+        pytest.param(f"from mindcv.data import create_loader\ntrain = create_loader('/d')\n{TRAINING}", 5, id="loader"),
         pytest.param(
             "from mindnlp.engine import Trainer\ndata = ds.MnistDataset('/d')\n"
             "trainer = Trainer(model=build(), train_dataset=data)\ntrainer.run()\n",
@@ -159,9 +154,7 @@ def test_wrapper_trains(program: str, line: int) -> None:
             HEAD + 'ms.Model(nn.Dense(4, 2), nn.MSELoss()).eval(ds.MnistDataset("/d"))\n',
             id="evaluation only",
         ),
-        pytest.param(
-            HEAD + "def fit(model, data):\n    model.train(1, data)\n", id="a module that is imported"
-        ),
+        pytest.param(HEAD + "def fit(model, data):\n    model.train(1, data)\n", id="a module that is imported"),
     ],
 )
 def test_nothing_to_train(source: str) -> None:

@@ -9,9 +9,7 @@ import re
 import pytest
 from support import HEAD, TRAINING, run
 
-BODY = (
-    HEAD + 'ms.set_context(mode=0)\ntrain = ds.MnistDataset("/d").batch(8, drop_remainder=True)\n' + TRAINING
-)
+BODY = HEAD + 'ms.set_context(mode=0)\ntrain = ds.MnistDataset("/d").batch(8, drop_remainder=True)\n' + TRAINING
 C40 = (
     '#!/usr/bin/env python\n# -*- coding: gbk -*-\n"""文档"""\nfrom __future__ import annotations\n'
     + BODY.replace("mode=0)", "mode=0)  # 模式")
@@ -22,9 +20,7 @@ FORMS = [
     pytest.param(C40.encode("gbk"), id="GBK"),
     pytest.param(codecs.BOM_UTF8 + UTF8.encode(), id="BOM"),
     pytest.param(UTF8.replace("\n", "\r\n").encode(), id="CRLF"),
-    pytest.param(
-        UTF8.replace("\n", "\r\n").replace("annotations\r\n", "annotations\r").encode(), id="lone CR in CRLF"
-    ),
+    pytest.param(UTF8.replace("\n", "\r\n").replace("annotations\r\n", "annotations\r").encode(), id="lone CR in CRLF"),
     pytest.param(codecs.BOM_UTF8 + UTF8.replace("\n", "\r\n").encode(), id="BOM and CRLF"),
     pytest.param(UTF8.replace("\n", "\r").encode(), id="CR only"),
     pytest.param(("# coding: latin-1\n# é\n" + BODY).encode("latin-1"), id="latin-1"),
@@ -39,9 +35,7 @@ FORMS = [
     pytest.param(BODY.replace("train = ", "\x0c\ntrain = ").encode(), id="form feed on a line of its own"),
     pytest.param(BODY.replace("net = ", "\x0cnet = ").encode(), id="form feed before code"),
     pytest.param(BODY.replace("train = ", "\x0ctrain = ").encode(), id="form feed before the edit"),
-    pytest.param(
-        BODY.replace("\n", "\r\n").replace("net = ", "\x0c\x0cnet = ").encode(), id="form feeds and CRLF"
-    ),
+    pytest.param(BODY.replace("\n", "\r\n").replace("net = ", "\x0c\x0cnet = ").encode(), id="form feeds and CRLF"),
     pytest.param(BODY.replace("ms.set", "x = 1; y = 2\nms.set").encode(), id="semicolons"),
     pytest.param(BODY.replace("net = ", "net \\\n  = \\\n  ").encode(), id="continuations"),
     pytest.param(BODY.replace('"/d"', '"/d" \\\n   ').encode(), id="continuation in the call"),
@@ -49,9 +43,7 @@ FORMS = [
     pytest.param(BODY.replace("net", "网络").encode(), id="Unicode identifiers"),
     pytest.param(BODY.replace("  ", "\t").encode(), id="tabs"),
     pytest.param(BODY.replace("train = ", "if 1:\n\ttrain = ").encode(), id="tab indentation"),
-    pytest.param(
-        BODY.replace("net = ", 's = """a\n\tb \n  \\\n"""\nnet = ').encode(), id="a string over lines"
-    ),
+    pytest.param(BODY.replace("net = ", 's = """a\n\tb \n  \\\n"""\nnet = ').encode(), id="a string over lines"),
     pytest.param(BODY.replace("\n", "  \n").encode(), id="spaces at every line's end"),
 ]
 
@@ -63,9 +55,7 @@ def test_bytes_outside_the_edits_stay(raw: bytes) -> None:
     compile(raw, "before", "exec")
     compile(result.output, "after", "exec")
     # latin-1 keeps every byte; lines end where Python ends them
-    before, after = (
-        re.split(r"(?<=\n)|(?<=\r)(?!\n)", text.decode("latin-1")) for text in (raw, result.output)
-    )
+    before, after = (re.split(r"(?<=\n)|(?<=\r)(?!\n)", text.decode("latin-1")) for text in (raw, result.output))
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     changed = 0
     for kind, i, j, k, m in matcher.get_opcodes():
@@ -81,13 +71,9 @@ def test_bytes_outside_the_edits_stay(raw: bytes) -> None:
             assert kind == "insert"
     assert changed == 1
     ends = {end: len(re.findall(end, raw.decode("latin-1"))) for end in ("\r\n", "\r(?!\n)", "(?<!\r)\n")}
-    grown = {
-        end: len(re.findall(end, result.output.decode("latin-1"))) - count for end, count in ends.items()
-    }
+    grown = {end: len(re.findall(end, result.output.decode("latin-1"))) - count for end, count in ends.items()}
     main = max(ends, key=lambda end: ends[end])
-    assert all(count == 0 for end, count in grown.items() if end != main), (
-        "inserted lines end as most lines do"
-    )
+    assert all(count == 0 for end, count in grown.items() if end != main), "inserted lines end as most lines do"
     assert grown[main] > 0
     assert raw.endswith((b"\n", b"\r")) == result.output.endswith((b"\n", b"\r"))
     if "__future__" in raw.decode("latin-1"):

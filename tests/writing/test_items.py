@@ -45,16 +45,12 @@ CALLS = [
     pytest.param("f(f\"{d['(']}\")", "f(f\"{d['(']}\", n=1, s=2)", id="f-string with other quotes"),
     pytest.param("f(f'{{(' f'}}')", "f(f'{{(' f'}}', n=1, s=2)", id="doubled braces"),
     pytest.param("f(f'{x:\">9}')", "f(f'{x:\">9}', n=1, s=2)", id="quote in a format"),
-    pytest.param(
-        "f(f'\\N{LEFT PARENTHESIS}')", "f(f'\\N{LEFT PARENTHESIS}', n=1, s=2)", id="named character"
-    ),
+    pytest.param("f(f'\\N{LEFT PARENTHESIS}')", "f(f'\\N{LEFT PARENTHESIS}', n=1, s=2)", id="named character"),
     pytest.param("f(f'''{\nx}(''')", "f(f'''{\nx}(''', n=1, s=2)", id="triple f-string"),
     pytest.param("f(a  # )\n  )", "f(a,  # )\n    n=1, s=2\n  )", id="bracket in a comment"),
     pytest.param("f(a, \\\n  b)", "f(a, \\\n  b, n=1, s=2)", id="continuation"),
     pytest.param("f(a,\n  b)", "f(a,\n  b, n=1, s=2)", id="aligned"),
-    pytest.param(
-        "f(\n    a,\n    b\n)", "f(\n    a,\n    b,\n    n=1,\n    s=2\n)", id="one a line, no comma"
-    ),
+    pytest.param("f(\n    a,\n    b\n)", "f(\n    a,\n    b,\n    n=1,\n    s=2\n)", id="one a line, no comma"),
     pytest.param("f(\n    a,\n    b,\n)", "f(\n    a,\n    b,\n    n=1,\n    s=2,\n)", id="one a line"),
     pytest.param("f(\r\n\ta,\r\n)", "f(\r\n\ta,\r\n\tn=1,\r\n\ts=2,\r\n)", id="tab and CRLF"),
     pytest.param("f(\n    a  # 一\n)", "f(\n    a,  # 一\n    n=1,\n    s=2\n)", id="comment, no comma"),
