@@ -27,6 +27,21 @@ SAVE_CHECKPOINT = "mindspore.save_checkpoint"
 MODEL_CHECKPOINT = "mindspore.ModelCheckpoint"
 CHECKPOINT_CONFIG = "mindspore.CheckpointConfig"
 EXPORT = "mindspore.export"
+IDENTITY = "mindspore.nn.Identity"
+CONTEXT = "mindspore.context"
+DATASET = "mindspore.dataset"
+DATASET_SEED = "mindspore.dataset.config.set_seed"
+BATCH_NORMS = tuple(f"mindspore.nn.BatchNorm{suffix}" for suffix in ("1d", "2d", "3d", ""))
+# What computes at once and so needs a device.
+OPERATORS = ("mindspore.ops.", "mindspore.numpy.")
+# Calls that give back a function that runs their first argument; only partial binds further ones.
+PARTIAL = "functools.partial"
+COMPILED = frozenset({"mindspore.jit", "mindspore.ms_function", "mindspore.lazy_inline", "mindspore.data_sink"})
+DATA_SINK = "mindspore.data_sink"
+# Calls that hand on the dataset they are given.
+DATASET_HELPERS = frozenset({"mindspore.DatasetHelper", "mindspore.connect_network_with_dataset"})
+# Calls that give a train cell, which averages its gradients itself.
+BUILDS_TRAIN_CELL = frozenset({"mindspore.amp.build_train_network", "mindspore.build_train_network"})
 GRAD_REDUCER = "mindspore.nn.DistributedGradReducer"
 DISTRIBUTED_SAMPLER = "mindspore.dataset.DistributedSampler"
 GENERATOR_DATASET = "mindspore.dataset.GeneratorDataset"
@@ -84,6 +99,9 @@ _PREFIXES = (
     ("mindspore.train.callback.", "mindspore."),
     ("mindspore.train.model.", "mindspore."),
     ("mindspore.train.summary.", "mindspore."),
+    ("mindspore.train.data_sink.", "mindspore."),
+    ("mindspore.train.dataset_helper.", "mindspore."),
+    ("mindspore.train.amp.", "mindspore.amp."),
     ("mindspore.train.", "mindspore."),
     ("mindspore.ops.composite.base.", "mindspore.ops."),
     ("mindspore.ops.composite.", "mindspore.ops."),

@@ -68,7 +68,7 @@ class Reducers:
     def _build(self, builder: _Builder) -> Edit:
         speller = self.startup.speller(builder.script)
         reducer, needs = speller.spell(names.GRAD_REDUCER, builder.statement)
-        identity, more = speller.spell("mindspore.nn.Identity", builder.statement)
+        identity, more = speller.spell(names.IDENTITY, builder.statement)
         condition, asked = self.condition(builder.script, builder.statement)
         line = f"{builder.name} = {reducer}({builder.weights}) if {condition} else {identity}()"
         return Insert(

@@ -50,7 +50,7 @@ class Speller:
         if module:
             prefixes = [module]
             if qualified in _IN_CONTEXT:
-                prefixes = ["mindspore.context", module] if self._prefers_context() else [module, "mindspore.context"]
+                prefixes = [names.CONTEXT, module] if self._prefers_context() else [module, names.CONTEXT]
             for prefix in prefixes:
                 alias = self._bound(prefix, place)
                 if alias is not None:
@@ -80,7 +80,7 @@ class Speller:
 
     def _prefers_context(self) -> bool:
         return any(
-            binding.qualified in ("mindspore.context",)
+            binding.qualified == names.CONTEXT
             for bindings in self.script.bindings.module.bindings.values()
             for binding in bindings
         )

@@ -16,18 +16,6 @@ from .script import Script
 if TYPE_CHECKING:
     from .flow import Flow
 
-# Calls that give back a function that runs their first argument: name -> whether further arguments are bound
-# to it.
-_WRAPPERS = {
-    "functools.partial": True,
-    "mindspore.jit": False,
-    "mindspore.ms_function": False,
-    "mindspore.lazy_inline": False,
-    "mindspore.data_sink": False,
-    "mindspore.data_sink.data_sink": False,
-}
-
-
 _MAX_ROUNDS = 5
 
 
@@ -71,14 +59,18 @@ class Calls:
         found: list[Origin] = []
         for origin in callees:
             call = origin.node
-            if origin.kind != "call" or origin.qualified not in _WRAPPERS or not isinstance(call, cst.Call):
+            if (
+                origin.kind != "call"
+                or origin.qualified not in names.COMPILED | {names.PARTIAL}
+                or not isinstance(call, cst.Call)
+            ):
                 found.append(origin)
                 continue
             inner = next((arg for arg in call.args if arg.keyword is None and not arg.star), None)
             if inner is None or depth > 10:
                 found.append(origin)
                 continue
-            binds = ((origin.script, call),) if _WRAPPERS[origin.qualified] else ()
+            binds = ((origin.script, call),) if origin.qualified == names.PARTIAL else ()
             for one in self._unwrapped(self._flow.origins(origin.script, inner.value, origin.calls), depth + 1):
                 found.append(replace(one, partials=(*origin.partials, *binds, *one.partials)))
         return found

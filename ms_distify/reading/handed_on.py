@@ -17,33 +17,32 @@ if TYPE_CHECKING:
     from .flow import Flow
 
 # Built-ins and wrappers that give their first argument in the same shape.
-_TRANSPARENT = frozenset(
-    {
-        "iter",
-        "list",
-        "tuple",
-        "reversed",
-        "sorted",
-        "copy.copy",
-        "copy.deepcopy",
-        "itertools.islice",
-        "itertools.cycle",
-        "itertools.chain",
-        "tqdm",
-        "tqdm.tqdm",
-        "tqdm.auto.tqdm",
-        "tqdm.notebook.tqdm",
-        "tqdm.autonotebook.tqdm",
-        "tqdm.std.tqdm",
-        "tqdm.rich.tqdm",
-        "rich.progress.track",
-        "progressbar.progressbar",
-        "alive_progress.alive_it",
-        "mindspore.DatasetHelper",
-        "mindspore.dataset_helper.DatasetHelper",
-        "mindspore.connect_network_with_dataset",
-        "mindspore.dataset_helper.connect_network_with_dataset",
-    }
+_TRANSPARENT = (
+    frozenset(
+        {
+            "iter",
+            "list",
+            "tuple",
+            "reversed",
+            "sorted",
+            "copy.copy",
+            "copy.deepcopy",
+            "itertools.islice",
+            "itertools.cycle",
+            "itertools.chain",
+            "tqdm",
+            "tqdm.tqdm",
+            "tqdm.auto.tqdm",
+            "tqdm.notebook.tqdm",
+            "tqdm.autonotebook.tqdm",
+            "tqdm.std.tqdm",
+            "tqdm.rich.tqdm",
+            "rich.progress.track",
+            "progressbar.progressbar",
+            "alive_progress.alive_it",
+        }
+    )
+    | names.DATASET_HELPERS
 )
 # Of these, what they give is made of every argument.
 _OF_ALL = frozenset({"itertools.chain"})

@@ -203,7 +203,7 @@ class Roles:
 
 def _is(qualified: str) -> bool:
     """Whether calling an instance of this class steps."""
-    return names.is_optimizer(qualified) or names.is_train_cell(qualified) or qualified in BUILDS_TRAIN_CELL
+    return names.is_optimizer(qualified) or names.is_train_cell(qualified) or qualified in names.BUILDS_TRAIN_CELL
 
 
 def _applies(qualified: str) -> bool:
@@ -211,7 +211,6 @@ def _applies(qualified: str) -> bool:
 
 
 # Functions that give a train cell.
-BUILDS_TRAIN_CELL = frozenset({"mindspore.amp.build_train_network", "mindspore.build_train_network"})
 
 
 def parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:

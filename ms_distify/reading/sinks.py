@@ -23,7 +23,6 @@ _MODEL_METHODS = {
     "eval": (("eval", 0, "valid_dataset"),),
     "build": (("train", 0, "train_dataset"), ("eval", 1, "valid_dataset")),
 }
-_DATA_SINK = frozenset({"mindspore.data_sink", "mindspore.data_sink.data_sink"})
 # What starts the training of a wrapper library's own trainer.
 _WRAPPER_STARTS = frozenset({"train", "fit", "run"})
 
@@ -133,7 +132,7 @@ class Sinks:
             )
             role = "train" if self.roles.steps(script, around.body) else "read"
             yield Sink(role, script, call, call.args[0].value, "next()", (ELEMENT,), sure=False, must=False)
-        elif qualified in _DATA_SINK:
+        elif qualified == names.DATA_SINK:
             value = argument(call, 1, "dataset")
             if value is not None:
                 stepping = call.args[0].value

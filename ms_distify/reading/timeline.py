@@ -33,7 +33,7 @@ _KINDS = {
     names.RESET_PARALLEL: RESET,
     names.SET_SEED: SEED,
     "numpy.random.seed": PART_SEED,
-    "mindspore.dataset.config.set_seed": PART_SEED,
+    names.DATASET_SEED: PART_SEED,
     names.TENSOR: BUILD,
     names.PARAMETER: BUILD,
     names.MODEL: BUILD,
@@ -271,9 +271,11 @@ class Timeline:
             return kind, last
         if names.dataset_class(qualified) or names.is_optimizer(qualified) or names.is_train_cell(qualified):
             return BUILD, last
+        if qualified in names.BUILDS_TRAIN_CELL:
+            return BUILD, last
         if names.is_cell(qualified):
             return BUILD, f"the Cell {last}"
-        if qualified.startswith(("mindspore.ops.", "mindspore.numpy.")) and last[:1].islower():
+        if qualified.startswith(names.OPERATORS) and last[:1].islower():
             # A primitive that is only made (`ops.Cast()`) touches no device: MindSpore's own distributed
             # examples make them at module level, before init.
             return BUILD, f"the operator {last}"

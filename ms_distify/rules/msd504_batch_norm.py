@@ -12,17 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..mindspore import names
 from ..model import Decision
 from . import NOTED, Context, decide, rule
 
 CODE = "MSD504"
-_NORMS = tuple(f"mindspore.nn.BatchNorm{suffix}" for suffix in ("1d", "2d", "3d", ""))
 
 
 @rule(CODE, "statistics of batch normalisation")
 def check(context: Context) -> Iterator[Decision]:
     """Note the first batch normalisation of a program."""
-    for script, call, name in context.program.calls(*_NORMS):
+    for script, call, name in context.program.calls(*names.BATCH_NORMS):
         message = f"{name.rpartition('.')[2]} keeps statistics of its own rank; nn.SyncBatchNorm shares them, on Ascend"
         yield decide(CODE, NOTED, script, call, message)
         return

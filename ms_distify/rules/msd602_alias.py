@@ -51,4 +51,4 @@ def _chosen_at_run_time(context: Context, origin: Origin) -> bool:
     if origin.kind != "call" or origin.qualified != "getattr" or not isinstance(call, cst.Call) or not call.args:
         return False
     modules = context.program.flow.origins(origin.script, call.args[0].value, origin.calls)
-    return any(module.qualified == "mindspore.dataset" for module in modules)
+    return any(module.qualified == names.DATASET for module in modules)
