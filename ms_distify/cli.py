@@ -58,7 +58,7 @@ def _version(value: bool) -> None:
 
 @app.command(
     help="Rewrite single-card MindSpore training programs into data-parallel ones.\n\n"
-    "Also: ms-distify explain CODE, ms-distify rules.",
+    "Also: ms-distify explain CODE, ms-distify rules, ms-distify launcher SCRIPT.",
     epilog="Exit codes: 0 converted or nothing to do, 1 --check found something, "
     "2 usage or unreadable input, "
     "3 refused, 4 a bug of ms-distify.",
@@ -236,23 +236,37 @@ def _report(results: list[Conversion], choice: _Choice) -> None:
         findings = [f for f in result.findings if f.status == REFUSED] if choice.quiet else result.findings
         if not result.trains and len(results) > 1:
             continue  # a folder's modules are summed up, not listed
-        for line in finding_lines(findings, colour=colour):
+        for line in finding_lines(
+            findings, colour=colour, written=not (result.refused or choice.check or choice.dry_run)
+        ):
             _tell(line)
         if not result.trains and not choice.quiet:
             _tell(f"nothing to do for {result.path}")
     if not choice.quiet and results:
         every = [finding for result in results if result.trains for finding in result.findings]
         if every:
-            _tell(summary(every))
+            written = not (choice.check or choice.dry_run or any(result.refused for result in results))
+            _tell(summary(every, written=written))
         idle = sum(not result.trains for result in results)
         if len(results) > 1 and idle:
-            _tell(f"{idle} of {len(results)} files start no training")
+            _tell(f"{idle} of {len(results)} files are modules or programs that start no training: left alone")
     if any(result.refused for result in results):
         refused = sum(result.refused for result in results)
         _tell(
             f"refused: {refused} program{'s' * (refused > 1)}; "
             f"nothing was written for {'them' if refused > 1 else 'it'}"
         )
+        if not choice.quiet and sum(len(result.findings) for result in results) > 8:
+            # Once more, where the reader looks: the others may have scrolled away.
+            for line in dict.fromkeys(_refusals(results)):
+                _tell(line)
+
+
+def _refusals(results: list[Conversion]) -> Iterator[str]:
+    for result in results:
+        for finding in result.findings:
+            if finding.status == REFUSED:
+                yield f"  {finding.path}:{finding.line}: {finding.code} {finding.message}"
 
 
 def _show_diff(result: Conversion) -> None:
@@ -277,9 +291,16 @@ def _write_in_place(results: list[tuple[Path, Conversion]], choice: _Choice) -> 
             if known != content:
                 raise Stop(f"{path}: two programs need it changed differently; convert them one at a time", REFUSAL)
     _write([Target(path, content) for path, content in contents.items()])
-    if not choice.quiet:
-        for path in contents:
-            _tell(f"rewrote {os.path.relpath(path)}")
+    if choice.quiet:
+        return
+    for path in contents:
+        _tell(f"rewrote {os.path.relpath(path)}")
+    for file, result in results:
+        if result.trains and not result.refused and (result.changed or result.modules):
+            script = _shown(file)
+            _tell(
+                f"start with a launcher, written by: ms-distify launcher {script}; or with msrun --join=True {script}"
+            )
 
 
 def _write_output(file: Path, result: Conversion, output: Path, choice: _Choice) -> None:
@@ -406,6 +427,32 @@ def _drop(stream: TextIO) -> None:
         os.close(nowhere)
 
 
+@tools.command("launcher")
+def launcher_command(
+    script: Annotated[Path, typer.Argument(help="A converted program.", show_default=False)],
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that ms-distify did not write.")] = False,
+) -> None:
+    """Write run_distribute.sh beside a program that is converted already."""
+    from .launch import beside, is_ours
+    from .writing.files import Target
+
+    try:
+        content = _present(script)
+        if content is None:
+            raise Stop(f"{script}: no such file")
+        launch = beside.choose(script)
+        present = _present(launch)
+        if present is not None and not force and not is_ours(_text(present)):
+            raise Stop(f"{launch}: was not written by ms-distify; move it away or use --force")
+        settings = _settings(script.resolve().parent, None)
+        text = beside.render_for(script, content, default_ranks=settings.ranks)
+        _write([Target(launch, text.encode("utf-8", "surrogateescape"), 0o755)])
+    except Stop as stop:
+        _tell(f"ms-distify: {stop}")
+        raise typer.Exit(stop.code) from None
+    _tell(f"wrote {launch}; start with: bash {_shown(launch)} -n {settings.ranks}")
+
+
 @tools.command("rules")
 def rules_command() -> None:
     """List all rules."""
@@ -420,7 +467,7 @@ def explain_command(code: Annotated[str, typer.Argument(help="A rule's code, e.g
     """Explain a rule: what it does, why, and what it looks like before and after."""
     from .rules import explain
 
-    text = explain(code.upper())
+    text = explain(f"MSD{code}" if code.isdigit() else code.upper())
     if text is None:
         _tell(f"ms-distify: there is no rule {code}; see: ms-distify rules")
         raise typer.Exit(USAGE)
@@ -429,7 +476,7 @@ def explain_command(code: Annotated[str, typer.Argument(help="A rule's code, e.g
 
 def main() -> None:
     """Run the command line."""
-    if sys.argv[1:2] and sys.argv[1] in ("rules", "explain"):
+    if sys.argv[1:2] and sys.argv[1] in ("rules", "explain", "launcher"):
         tools(prog_name="ms-distify")
     else:
         app(prog_name="ms-distify")

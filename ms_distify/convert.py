@@ -81,6 +81,8 @@ def convert(
         InputError: the bytes cannot be read as Python.
     """
     chosen = settings or Settings()
+    if path.endswith(".ipynb"):
+        raise InputError(f"{path}: MSD604 notebooks are not read; export it first: jupyter nbconvert --to script")
     if not _concerns_mindspore(source, file):
         return _nothing(source, path, "does not use MindSpore")
     # libcst is not imported for a file that never says mindspore (DESIGN 5)

@@ -399,6 +399,7 @@ def become_process(work: str) -> None:
         log = os.path.join(settings["logs"], f"device{name}", "train.log")
         environment["DEVICE_ID"] = name  # msrun sets it from some release on
         environment.setdefault("PYTHONUNBUFFERED", "1")  # for `tail -f`
+        environment.setdefault("PYTHONHASHSEED", "0")  # sets in one order on all ranks: rows may be dealt from one
     processes = os.open(os.path.join(work, "processes"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.write(processes, f"{name} {os.getpid()}\n".encode())
     os.close(processes)

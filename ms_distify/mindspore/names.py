@@ -32,6 +32,7 @@ CONTEXT = "mindspore.context"
 DATASET = "mindspore.dataset"
 DATASET_SEED = "mindspore.dataset.config.set_seed"
 BATCH_NORMS = tuple(f"mindspore.nn.BatchNorm{suffix}" for suffix in ("1d", "2d", "3d", ""))
+LOSSES = ("mindspore.nn.", "mindspore.ops.", "mindspore.mint.")
 # What computes at once and so needs a device.
 OPERATORS = ("mindspore.ops.", "mindspore.numpy.")
 # Calls that give back a function that runs their first argument; only partial binds further ones.
@@ -54,6 +55,15 @@ GRAD = frozenset({"mindspore.grad", "mindspore.ops.grad"})
 GRAD_OPERATION = "mindspore.ops.GradOperation"
 FORWARD_VALUE_AND_GRAD = "mindspore.nn.ForwardValueAndGrad"
 GRADIENT_CALLS = VALUE_AND_GRAD | GRAD | {GRAD_OPERATION, FORWARD_VALUE_AND_GRAD}
+# What gives a list of parameters.
+PARAMETER_LISTS = frozenset({"trainable_params", "get_parameters", "untrainable_params", "ParameterTuple", "list", "tuple",
+                             "group_params"})  # fmt: skip
+# What changes a weight without an optimizer: operators (with those that start with "Apply"), methods.
+UPDATES = frozenset(
+    {"assign", "assign_add", "assign_sub", "Assign", "AssignAdd", "AssignSub", "set_data", "assign_value"}
+)
+ALL_REDUCE = "mindspore.ops.AllReduce"
+PLATEAU = "mindspore.experimental.optim.lr_scheduler.ReduceLROnPlateau"
 # What nn.TrainOneStepCell and its relatives have without the subclass setting it.
 INHERITED = {"grad": GRAD_OPERATION, "optimizer": "mindspore.nn.Optimizer", "grad_reducer": GRAD_REDUCER}
 
@@ -68,6 +78,8 @@ WRITER_DIRECTORIES = {
 RANK_CALLS = frozenset({GET_RANK, GET_GROUP_SIZE, "mindspore.communication.get_local_rank"})
 RANK_VARIABLES = frozenset({"RANK_ID", "RANK_SIZE", "DEVICE_ID", "DEVICE_NUM", "MS_NODE_ID", "LOCAL_RANK",
                             "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"})  # fmt: skip
+# Random generators that take a fresh seed from the system where they are given none.
+UNSEEDED = frozenset({"numpy.random.default_rng", "numpy.random.RandomState", "random.Random", "random.SystemRandom"})
 # What differs from process to process.
 VARYING_CALLS = frozenset({"time.time", "time.time_ns", "time.perf_counter", "os.getpid", "os.urandom", "uuid.uuid4",
                            "uuid.uuid1", "datetime.datetime.now", "random.randint", "random.random",

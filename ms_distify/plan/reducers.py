@@ -7,7 +7,7 @@ contribution whatever happens to them afterwards (accumulation, clipping, a fini
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import libcst as cst
@@ -53,12 +53,21 @@ class Reducers:
         """
         if take.weights is None:
             raise CannotReduce("these are gradients of inputs, not of weights")
+        if take.trouble:
+            raise CannotReduce(take.trouble)
+        if not self._is_list(*take.weights):
+            raise CannotReduce(
+                "whether its weights are a list that can be read twice cannot be told; pass optimizer.parameters"
+            )
         if take.mixed:
             raise CannotReduce("gradients of inputs and of weights come together; pass grad_position=None")
         if self._inherits(take):
             name = "self.grad_reducer"
             return name, [self._pass(take, name)]
-        builder = self._in_cell(take) or self._at_optimizer(take, application) or self._at_maker(take)
+        builder = self._at_optimizer(take, application)
+        if builder is None:
+            places = [self._in_cell, self._at_maker] if self._each_step(take) else [self._at_maker, self._in_cell]
+            builder = next((found for place in places if (found := place(take)) is not None), None)
         if builder is None:
             raise CannotReduce("there is no place for a reducer that is reached once and seen from here")
         return builder.name, [self._build(builder), self._pass(take, builder.name)]
@@ -84,27 +93,77 @@ class Reducers:
         return any(names.is_train_cell(base) for base in flow.library_bases(take.script, owner))
 
     def _in_cell(self, take: Take) -> _Builder | None:
-        """Build in ``__init__`` where the gradient function or its operation hangs on ``self``."""
+        """Build at the end of ``__init__`` where the gradient operation and the weights hang on ``self`` from there."""
         owner = self._owner(take.script, take.call)
         if owner is None or not _on_self(take.call.func):
             return None
         found = self.program.flow.method(take.script, owner, "__init__")
-        if found is None or found[0] is not take.script or take.weights is None:
+        if found is None or found[0] is not take.script or take.weights is None or take.weights[0] is not found[0]:
             return None
         script, init = found
-        home, weights = take.weights
-        if home is not script:
+        source = self._self_only(script, take.weights[1])
+        if source is None:
             return None
-        if self._inside(script, weights, init):
-            statement: cst.CSTNode = self._top(script, weights, init)
-            text = script.tree.text(weights)
-        else:
-            source = self._self_only(script, weights)
-            if source is None:
-                raise CannotReduce("its weights are not attributes of self, so the reducer cannot be built in __init__")
-            statement, text = init.body.body[-1], script.tree.text(source)
-        name = self._attribute(script, owner, statement, text)
-        return _Builder(script, statement, f"self.{name}", text)
+        if any(isinstance(part, cst.Return) for part in walk(init.body)) or not self._set_in(script, init, source):
+            return None
+        statement, text = init.body.body[-1], script.tree.text(source)
+        return _Builder(script, statement, f"self.{self._attribute(script, owner, statement, text)}", text)
+
+    def _set_in(self, script: Script, init: cst.FunctionDef, weights: cst.BaseExpression) -> bool:
+        """Whether every attribute of ``self`` in an expression is set by a statement of ``__init__`` itself."""
+        tree, wanted, top = script.tree, set(), set()
+        for part in walk(weights):
+            if isinstance(part, cst.Attribute) and isinstance(part.value, cst.Name) and part.value.value == "self":
+                wanted.add(part.attr.value)
+        for target, value, _ in script.bindings.attribute_assignments:
+            line = tree.statement(target)
+            if tree.parent.get(line) is init.body and literal(value) is not None:
+                top.add(target.attr.value)
+        return wanted <= top
+
+    def _each_step(self, take: Take) -> bool:
+        """Whether the gradient function is made anew for each step, so that a reducer beside it would be too."""
+        script, maker = take.maker
+        tree = script.tree
+        here = script.bindings.scope_of(maker).function()
+        if any(isinstance(parent, (cst.For, cst.While)) for parent in _within(tree.ancestors(maker), here)):
+            return True
+        if here is None or script is not take.script or script.bindings.scope_of(take.call).function() is not here:
+            return False
+        return any(
+            isinstance(parent, (cst.For, cst.While))
+            for home, call in self.program.flow.call_sites(here.node)
+            for parent in _within(home.tree.ancestors(call), home.bindings.scope_of(call).function())
+        ) and not any(isinstance(parent, (cst.For, cst.While)) for parent in _within(tree.ancestors(take.call), here))
+
+    def _is_list(self, script: Script, weights: cst.BaseExpression) -> bool:
+        """Whether weights are surely a list or tuple, not one Parameter nor an iterator that is used up."""
+        if isinstance(weights, cst.Attribute) and weights.attr.value in ("parameters", "weights", "params"):
+            return True
+        for origin in self.program.flow.origins(script, weights):
+            node = origin.node
+            last = origin.qualified.rpartition(".")[2]
+            if isinstance(node, (cst.Tuple, cst.List, cst.ListComp)) or last in names.PARAMETER_LISTS:
+                if isinstance(node, cst.Call) and any(self._used_up(origin.script, arg.value) for arg in node.args):
+                    return False
+                continue
+            called = node.func if isinstance(node, cst.Call) else None
+            if isinstance(called, cst.Attribute) and called.attr.value in names.PARAMETER_LISTS:
+                continue
+            if origin.kind == "unknown" and isinstance(node, cst.Attribute):
+                if node.attr.value in names.PARAMETER_LISTS | {"parameters", "weights", "params"}:
+                    continue
+            if isinstance(node, cst.BinaryOperation):
+                continue  # lists added up
+            return False
+        return True
+
+    def _used_up(self, script: Script, node: cst.BaseExpression) -> bool:
+        """Whether a value is an iterator: ``filter(...)``, ``map(...)``, a generator expression."""
+        return isinstance(node, cst.Name) and any(
+            origin.qualified in ("filter", "map", "iter", "zip") or isinstance(origin.node, cst.GeneratorExp)
+            for origin in self.program.flow.origins(script, node)
+        )
 
     def _attribute(self, script: Script, owner: cst.ClassDef, statement: cst.CSTNode, weights: str) -> str:
         taken = {target.attr.value for target, _, _ in script.bindings.attribute_assignments}
@@ -112,17 +171,44 @@ class Reducers:
         return self._name((owner, weights), statement, lambda: _free("grad_reducer", taken), script, weights)
 
     def _at_optimizer(self, take: Take, application: Application) -> _Builder | None:
-        if len(application.optimizers) != 1 or take.weights is None:
+        """Build behind the optimizer, where that is surely passed before the gradients are taken."""
+        if len(application.optimizers) != 1 or len(self.program.flow.called(application.script, application.call)) != 1:
             return None
         built = application.optimizers[0]
         call = built.node
         if built.script is not take.script or not isinstance(call, cst.Call):
             return None
-        return self._beside(take, call)
+        found = self._beside(take, call)
+        return found if found is not None and self._passed_first(found, take) else None
+
+    def _passed_first(self, builder: _Builder, take: Take) -> bool:
+        """Whether a statement lies on every way to a take, and before it."""
+        tree, line = take.script.tree, self.program.timeline
+        block = tree.parent.get(builder.statement)
+        scope = take.script.bindings.scope_of(builder.statement)
+        outermost = getattr(scope.node, "body", None) if scope.kind != "module" else tree.module
+        around = block is outermost or any(parent is block for parent in tree.ancestors(take.call))
+        begun, taken = line.begun.get(builder.statement), line.visited.get(take.call)
+        return around and (begun is None or taken is None or begun < taken)
 
     def _at_maker(self, take: Take) -> _Builder | None:
+        """Build behind the statement that makes the gradient function: whatever calls that has passed there."""
         script, maker = take.maker
-        return self._beside(take, maker) if script is take.script else None
+        if script is not take.script or take.weights is None:
+            return None
+        statement = script.tree.parent.get(maker)
+        line = script.tree.parent.get(statement) if statement is not None else None
+        if isinstance(statement, cst.Assign) and isinstance(line, cst.SimpleStatementLine) and _on_self(take.call.func):
+            owner = self._owner(script, take.call)
+            target = statement.targets[0].target
+            on_self = isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name)
+            if owner is None or not on_self or not isinstance(script.tree.parent.get(line), cst.IndentedBlock):
+                return None
+            if self._owner(script, maker) is not owner or self._compiled(script.bindings.scope_of(line)):
+                return None
+            text = script.tree.text(take.weights[1])
+            return _Builder(script, line, f"self.{self._attribute(script, owner, line, text)}", text)
+        return self._beside(take, maker)
 
     def _beside(self, take: Take, call: cst.CSTNode) -> _Builder | None:
         """Build after the assignment that ``call`` stands in, if its scope is seen from the take."""
@@ -224,18 +310,6 @@ class Reducers:
             scope = scope.parent
         return None
 
-    def _inside(self, script: Script, node: cst.CSTNode, function: cst.FunctionDef) -> bool:
-        return any(parent is function for parent in script.tree.ancestors(node))
-
-    def _top(self, script: Script, node: cst.CSTNode, function: cst.FunctionDef) -> cst.CSTNode:
-        """Return the statement of a function's body that a node stands in."""
-        current = node
-        for parent in script.tree.ancestors(node):
-            if parent is function.body:
-                return current
-            current = parent
-        return function.body.body[-1]
-
     def _self_only(self, script: Script, weights: cst.BaseExpression) -> cst.BaseExpression | None:
         """Return the weights' expression if it is made of ``self``, through one local name; else None."""
         if isinstance(weights, cst.Name):
@@ -254,6 +328,14 @@ class Reducers:
 
     def _is_local(self, script: Script, name: cst.Name) -> bool:
         return any(binding.scope.kind != "module" for binding in script.bindings.lookup(name))
+
+
+def _within(parents: Iterable[cst.CSTNode], function: Scope | None) -> Iterator[cst.CSTNode]:
+    """Yield parents up to the function they stand in."""
+    for parent in parents:
+        if function is not None and parent is function.node:
+            return
+        yield parent
 
 
 def _on_self(func: cst.BaseExpression) -> bool:

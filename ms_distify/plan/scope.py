@@ -20,6 +20,13 @@ def idle(program: Program) -> Finding | None:
     if star is not None:
         return None
     if not program.trains:
+        takes = [take for take in program.gradients.takes.values() if take.weights is not None]
+        if takes and program.hand_updates:
+            line = takes[0].script.line(takes[0].call)
+            message = (
+                "gradients of weights are taken and weights changed by hand; apply them with an optimizer of MindSpore"
+            )
+            return Finding("MSD302", REFUSED, takes[0].script.path, line, 1, message)
         for script in program.scripts:
             for call in script.bindings.calls:
                 name = program.flow.qualified(script, call)

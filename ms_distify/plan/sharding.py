@@ -52,7 +52,21 @@ def sharding(program: Program, startup: Startup, site: Site) -> Sharding:
     stars = star_keywords(flow, site.script, site.call)
     if stars and "num_shards" in stars and any(program.mentions_rank(*item) for item in stars["num_shards"]):
         return YES
+    if _dealt_later(program, site):
+        return YES
     return _one_card_branch(program, site)
+
+
+def _dealt_later(program: Program, site: Site) -> bool:
+    """Whether ``use_sampler`` puts a sampler that deals rows on what a constructor built, after a ``split`` too."""
+    for script in program.scripts:
+        for call in script.bindings.calls:
+            func = call.func
+            if isinstance(func, cst.Attribute) and func.attr.value == "use_sampler" and call.args:
+                built = program.flow.origins(script, func.value)
+                if any(origin.node is site.call for origin in built) and _deals(program, script, call.args[0].value):
+                    return True
+    return False
 
 
 def _deals(program: Program, script: Script, sampler: cst.BaseExpression) -> bool:

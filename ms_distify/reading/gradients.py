@@ -7,7 +7,7 @@ the takes that feed it, through whatever computes on the gradients in between; a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
@@ -35,6 +35,7 @@ class Take:
         weights: the expression of the weights, with its file; None if gradients of inputs are taken.
         shape: PAIR where the value comes with the gradients, PLAIN where they stand alone.
         mixed: the gradients come together with those of inputs.
+        trouble: why the value is not what its shape says, or nothing.
     """
 
     script: Script
@@ -43,6 +44,7 @@ class Take:
     weights: tuple[Script, cst.BaseExpression] | None
     shape: str
     mixed: bool = False
+    trouble: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,14 @@ class Root:
     Attributes:
         take: the take.
         reducers: the reductions passed on the way, as (file, call).
+        before: what the gradients passed between the take and the last reducer: names of calls.
+        through: the library calls passed on the whole way, by canonical name.
     """
 
     take: Take
     reducers: tuple[tuple[Script, cst.Call], ...]
+    before: tuple[str, ...] = ()
+    through: tuple[str, ...] = ()
 
 
 @dataclass(eq=False)
@@ -90,10 +96,13 @@ class Gradients:
     def _takes(self) -> Iterator[Take]:
         for script in self.project.scripts():
             for call in script.bindings.calls:
-                for origin in self.flow.called(script, call):
+                called = self.flow.called(script, call)
+                for origin in called:
                     if origin.kind == "call" and isinstance(origin.node, cst.Call):
                         take = self._take(script, call, origin, origin.node)
                         if take is not None:
+                            if len({one.node for one in called}) > 1:
+                                take = replace(take, trouble="one of several gradient functions is called here")
                             yield take
                             break
 
@@ -140,7 +149,18 @@ class Gradients:
         mixed: bool,
     ) -> Take:
         known = None if weights is None or literal(weights) is None else (home, weights)
-        return Take(script, call, (home, maker), known, shape, mixed and known is not None)
+        trouble = ""
+        for option, position in (("has_aux", 3), ("return_ids", 4)):
+            value = argument(maker, position, option) if maker is not None else None
+            if value is not None and literal(value) is not False and (option == "return_ids" or shape == PLAIN):
+                trouble = f"{option} puts something else beside the gradients"
+        if shape == PLAIN and not self._has_options(home, maker):
+            trouble = ""
+        return Take(script, call, (home, maker), known, shape, mixed and known is not None, trouble)
+
+    def _has_options(self, script: Script, maker: cst.Call) -> bool:
+        """Whether a maker takes ``has_aux`` and ``return_ids``: ``value_and_grad`` and ``grad`` do."""
+        return self.flow.qualified(script, maker) in names.GRAD | names.VALUE_AND_GRAD
 
     # -- applications ------------------------------------------------------------------------------------------------
 
@@ -175,6 +195,8 @@ class Gradients:
         reducers: tuple[tuple[Script, cst.Call], ...],
         seen: set[tuple[cst.CSTNode, int]],
         depth: int,
+        before: tuple[str, ...] = (),
+        through: tuple[str, ...] = (),
     ) -> bool:
         """Go back from an expression to the takes in it; return whether any was found."""
         if (node, len(reducers)) in seen or depth > _MAX_DEPTH:
@@ -187,17 +209,32 @@ class Gradients:
         for origin in self.flow.origins(script, node, calls):
             take = self.takes.get(origin.node) if isinstance(origin.node, cst.Call) else None
             if take is not None:
-                application.roots.append(Root(take, reducers))
+                application.roots.append(Root(take, reducers, before, through))
                 found = True
                 continue
             if origin.kind in ("function", "class", "external", "module", "instance"):
                 continue
-            onward = reducers
+            onward, passed = reducers, before
+            if reducers and isinstance(origin.node, cst.Call):
+                passed = (*before, origin.script.tree.text(origin.node.func))
             if isinstance(origin.node, cst.Call) and self._reduces(origin.script, origin.node):
                 onward = (*reducers, (origin.script, origin.node))
             inside = False
             for part in _parts(origin.node):
-                inside = self._back(application, origin.script, part, origin.calls, onward, seen, depth + 1) or inside
+                inside = (
+                    self._back(
+                        application,
+                        origin.script,
+                        part,
+                        origin.calls,
+                        onward,
+                        seen,
+                        depth + 1,
+                        passed,
+                        (*through, origin.qualified),
+                    )
+                    or inside
+                )
             if not inside and origin.kind != "literal":
                 ended.append(origin)
             found = found or inside
@@ -223,7 +260,7 @@ class Gradients:
                 for statement in body:
                     if statement is below:
                         break
-                    if isinstance(statement, cst.If) and _jumps(statement):
+                    if isinstance(statement, cst.If) and jumps(statement):
                         tests.append(statement.test)
             for test in tests:
                 what = self._local(script, test, set(), 0)
@@ -232,6 +269,10 @@ class Gradients:
             if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
                 return
             below = parent  # type: ignore[assignment]
+
+    def local(self, script: Script, node: cst.CSTNode) -> str:
+        """Return what part of a value differs between ranks (its own loss, its own rows), or nothing."""
+        return self._local(script, node, set(), 0)
 
     def _local(self, script: Script, node: cst.CSTNode, seen: set[cst.CSTNode], depth: int) -> str:
         """Return what part of a value differs between ranks, or nothing."""
@@ -246,6 +287,8 @@ class Gradients:
                 continue
             if isinstance(origin.node, cst.Call) and names.dataset_class(origin.qualified) and origin.selectors:
                 return "its own rows"
+            if origin.kind == "call" and names.is_train_cell(origin.qualified.removesuffix("()")):
+                return "the loss of its own rows"
             if origin.kind in ("function", "class", "external", "module", "instance"):
                 continue
             for part in _parts(origin.node):
@@ -255,7 +298,7 @@ class Gradients:
         return ""
 
 
-def _jumps(statement: cst.If) -> bool:
+def jumps(statement: cst.If) -> bool:
     """Whether an ``if`` may leave the block it stands in."""
     stack: list[cst.CSTNode] = [statement.body]
     while stack:

@@ -78,6 +78,18 @@ class Program:
         """Where gradients are taken by hand, and what applies them."""
         return Gradients(self.project, self.flow)
 
+    @cached_property
+    def hand_updates(self) -> list[tuple[Script, cst.Call]]:
+        """The calls that look like changing weights without an optimizer, by the name of what is called."""
+        found = []
+        for script in self.scripts:
+            for call in script.bindings.calls:
+                func = call.func.func if isinstance(call.func, cst.Call) else call.func
+                name = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
+                if name in names.UPDATES or (isinstance(name, str) and name.startswith("Apply")):
+                    found.append((script, call))
+        return found
+
     def pragma(self, script: Script, node: cst.CSTNode, word: str) -> bool:
         """Whether a line of ``node`` carries ``# ms-distify: word``."""
         return any(name == word for name, _ in self._on(script, node))
@@ -89,6 +101,10 @@ class Program:
     def mentions_rank(self, script: Script, node: cst.CSTNode) -> bool:
         """Whether a value depends on the rank: get_rank(), get_group_size() or the launcher's variables."""
         return bool(self._sources(script, node, names.RANK_CALLS, names.RANK_VARIABLES))
+
+    def clock(self, script: Script, node: cst.CSTNode) -> str:
+        """Return what time or chance a value is made of, or nothing."""
+        return self._sources(script, node, names.VARYING_CALLS, frozenset())
 
     def varies(self, script: Script, node: cst.CSTNode) -> str:
         """Return what makes a value differ from process to process, or nothing."""

@@ -41,7 +41,8 @@ class Reaching:
                     some, complete = self.effect(statement)
                     found.extend(some)
                     if complete:
-                        return _unique(found)
+                        # Nothing: the code is never reached. What it would read is then anybody's guess.
+                        return _unique(found) or list(self.every)
             elif isinstance(parent, _LOOPS) and current is not getattr(parent, "iter", None):
                 if isinstance(parent, cst.For) and current is parent.body:
                     target = [b for b in self.every if b.node is parent]

@@ -210,6 +210,10 @@ class Tree:
             depth[node] = depth[parent] + 1
         return max(depth.values())
 
+    def nodes(self, *kinds: type[cst.CSTNode]) -> Iterator[cst.CSTNode]:
+        """Yield all nodes of some kinds."""
+        return (node for node in self.parent if isinstance(node, kinds))
+
     def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """Yield the parents of a node, innermost first."""
         while node in self.parent:

@@ -12,23 +12,29 @@ from ..model import CHANGED, KEPT, NOTED, REFUSED, Finding
 _COLOURS = {CHANGED: "32", KEPT: "2", NOTED: "33", REFUSED: "31"}
 
 
-def finding_lines(findings: Iterable[Finding], *, colour: bool = False) -> Iterator[str]:
-    """Yield one line a finding, under a heading for each file: status, code, line, reason."""
+def finding_lines(findings: Iterable[Finding], *, colour: bool = False, written: bool = True) -> Iterator[str]:
+    """Yield one line a finding, under a heading for each file: status, code, line, reason.
+
+    Where nothing is written, "changed" reads "would": what would be changed.
+    """
     current = None
     for finding in findings:
         if finding.path != current:
             current = finding.path
             yield finding.path
-        status = f"{finding.status:<8}"
+        word = finding.status if written or finding.status != CHANGED else "would"
+        status = f"{word:<8}"
         if colour:
             status = f"\x1b[{_COLOURS[finding.status]}m{status}\x1b[0m"
         yield f"  {status} {finding.code}  {finding.path}:{finding.line}  {finding.message}"
 
 
-def summary(findings: Iterable[Finding]) -> str:
-    """Return the number of findings of each status: "5 changed, 2 kept"."""
+def summary(findings: Iterable[Finding], *, written: bool = True) -> str:
+    """Return the number of findings of each status: "5 changed, 2 kept", or "5 would change" if nothing is written."""
     counts = Counter(finding.status for finding in findings)
-    return ", ".join(f"{counts[status]} {status}" for status in (CHANGED, KEPT, NOTED, REFUSED) if counts[status])
+    words = {CHANGED: CHANGED if written else "would change"}
+    order = (CHANGED, KEPT, NOTED, REFUSED)
+    return ", ".join(f"{counts[status]} {words.get(status, status)}" for status in order if counts[status])
 
 
 def unified_diff(before: bytes, after: bytes, path: str, *, colour: bool = False) -> bytes:

@@ -95,7 +95,8 @@ class Context:
             return rank, f"{rank} in (None, 0)", ()
         os_name, needs = self.startup.speller(script).spell("os", node)
         rank = f"{os_name}.getenv('RANK_ID', '0')"
-        return rank, f'{os_name}.getenv("RANK_ID", "0") == "0"', needs
+        # RANK_ID alone may be left over from another job in the user's shell.
+        return rank, f'{os_name}.getenv("RANK_SIZE", "1") == "1" or {os_name}.getenv("RANK_ID") == "0"', needs
 
     def many_ranks(self, script: Script, node: cst.CSTNode) -> tuple[str, tuple[Need, ...]]:
         """Return a condition that is true on the ranks of a launched program, and its imports."""

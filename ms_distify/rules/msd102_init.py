@@ -51,7 +51,7 @@ def check(context: Context) -> Iterator[Decision]:
         place = startup.place if startup.inits else startup.parallel_place
         assert place is not None
         first = startup.first_build
-        before = f", before {first.what} (line {first.script.line(first.node)})" if first is not None else ""
+        before = f", before {first.what} is built ({first.script.where(first.node)})" if first is not None else ""
         side = "after" if place.where == "after" else "before"
         message = f"{', '.join(what)} go in {side} this line{before}"
         yield decide(CODE, CHANGED, place.script, place.statement, message, *edits)

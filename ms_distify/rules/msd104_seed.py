@@ -23,6 +23,7 @@ from collections.abc import Iterator
 
 from ..mindspore import names
 from ..model import Decision, Insert
+from ..reading.bindings import literal
 from ..reading.timeline import Event, may_be_left_out
 from . import CHANGED, KEPT, NOTED, REFUSED, Context, decide, rule
 
@@ -33,6 +34,7 @@ CODE = "MSD104"
 def check(context: Context) -> Iterator[Decision]:
     """Keep a good seed, refuse one that differs per rank, add one where there is none."""
     startup = context.startup
+    yield from _unseeded(context)
     # Datasets start from no random weights: a seed below them is still in time.
     first = next((event for event in startup.builds if not event.rows), None)
     enough = False
@@ -69,3 +71,16 @@ def _differs(context: Context, event: Event) -> str:
     if not event.node.args:
         return ""
     return context.program.varies(event.script, event.node.args[0].value)
+
+
+def _unseeded(context: Context) -> Iterator[Decision]:
+    """Refuse random generators that every rank would seed from its own system."""
+    program = context.program
+    for script, call, name in program.calls(*names.UNSEEDED):
+        given = call.args and literal(call.args[0].value) is not None
+        if not given and call in program.timeline.visited:
+            short = name.rpartition(".")[2]
+            message = (
+                f"{short}() without a seed draws differently on every rank: other rows, other splits; give it a seed"
+            )
+            yield decide(CODE, REFUSED, script, call, message)

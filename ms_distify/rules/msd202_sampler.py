@@ -7,6 +7,13 @@ already.
 Before (refused)::
 
     train = ds.ImageFolderDataset(path, sampler=ds.RandomSampler(num_samples=500))
+
+After, by hand (accepted as sharded; one card is rank 0 of 1)::
+
+    ranks, rank = int(os.getenv("RANK_SIZE", "1")), int(os.getenv("RANK_ID", "0"))
+    sampler = ds.DistributedSampler(ranks, rank, shuffle=False)
+    sampler.add_child(ds.RandomSampler(num_samples=500))
+    train = ds.ImageFolderDataset(path, sampler=sampler)
 """
 
 from __future__ import annotations

@@ -11,6 +11,17 @@ Before (refused)::
             yield (i,)
 
     train = ds.GeneratorDataset(rows, ["x"])
+
+After, by hand::
+
+    class Rows:
+        def __len__(self):
+            return 100
+
+        def __getitem__(self, index):
+            return (index,)
+
+    train = ds.GeneratorDataset(Rows(), ["x"])
 """
 
 from __future__ import annotations

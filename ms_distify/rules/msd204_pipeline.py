@@ -8,6 +8,12 @@ keeps ranks equal, but rows land on other ranks than in the whole, which is note
 Before (refused)::
 
     train, val = ds.Cifar10Dataset(path).split([0.9, 0.1])
+
+After, by hand (accepted as sharded; one card is rank 0 of 1)::
+
+    ranks, rank = int(os.getenv("RANK_SIZE", "1")), int(os.getenv("RANK_ID", "0"))
+    train, val = ds.Cifar10Dataset(path).split([0.9, 0.1])
+    train.use_sampler(ds.DistributedSampler(ranks, rank, shuffle=True))
 """
 
 from __future__ import annotations
@@ -46,7 +52,7 @@ def check(context: Context) -> Iterator[Decision]:
 def _step(context: Context, script: Script, node: cst.CSTNode) -> Iterator[Decision]:
     name = method_name(node)
     if name == "split":
-        message = "split() of a sharded dataset fails in MindSpore; split first, then shard what trains by hand"
+        message = "split() of a sharded dataset fails in MindSpore; split first, then call use_sampler(ds.DistributedSampler(...)) on the part that trains (ms-distify explain MSD204)"
         yield decide(CODE, REFUSED, script, node, message)
     elif name in _UNEQUAL:
         yield decide(CODE, REFUSED, script, node, f"{name} {_UNEQUAL[name]}")

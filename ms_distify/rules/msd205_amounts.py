@@ -1,6 +1,6 @@
 """Numbers of rows and workers that mean something else on shards.
 
-``num_samples``, ``take`` and ``skip`` count per shard once there are shards (FACTS 3); a last batch that is
+``num_samples`` and ``take`` count per shard once there are shards (FACTS 3); a last batch that is
 not dropped is smaller on every rank; ``num_parallel_workers`` is per rank. The code is left as it is, and
 each is noted.
 
@@ -18,7 +18,7 @@ import libcst as cst
 from ..model import Decision
 from ..reading.roles import Site, argument
 from ..reading.script import Script
-from . import NOTED, Context, constructor_argument, decide, rule
+from . import NOTED, REFUSED, Context, constructor_argument, decide, rule
 from .msd204_pipeline import method_name
 
 CODE = "MSD205"
@@ -57,7 +57,13 @@ def _step(context: Context, script: Script, node: cst.CSTNode) -> Iterator[Decis
     name = method_name(node)
     if not isinstance(node, cst.Call):
         return
-    if name in ("take", "skip"):
+    if name in ("take", "skip") and (name == "skip" or _skipped(context)):
+        message = (
+            f"{name}() counts per shard, so parts cut with take and skip would overlap; cut the source instead, "
+            "or split() it"
+        )
+        yield decide(CODE, REFUSED, script, node, message)
+    elif name == "take":
         message = f"{name}() counts per shard: its number holds for each rank"
         yield decide(CODE, NOTED, script, node, message)
     elif name == "batch":
@@ -65,3 +71,13 @@ def _step(context: Context, script: Script, node: cst.CSTNode) -> Iterator[Decis
         if drop is None or context.program.flow.constant(script, drop) is False:
             message = "without drop_remainder=True the last batch of an epoch is smaller on every rank; consider it"
             yield decide(CODE, NOTED, script, node, message)
+
+
+def _skipped(context: Context) -> bool:
+    """Whether any dataset of the program leaves out its first rows, as the other part of a ``take``."""
+    return any(
+        method_name(node) == "skip"
+        for site in context.program.roles.sites
+        for use in site.uses
+        for _, node in use.methods
+    )

@@ -27,6 +27,7 @@ After::
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -48,7 +49,14 @@ def check(context: Context) -> Iterator[Decision]:
     for application in program.gradients.applications:
         yield from _application(context, application, fed)
     for take in program.gradients.takes.values():
-        if take.call not in fed:
+        if take.call not in fed and take.weights is not None and program.hand_updates:
+            script, update = program.hand_updates[0]
+            message = (
+                f"gradients of weights that no optimizer applies, while line {script.line(update)} changes weights by hand: "
+                "they would not be averaged; apply them with an optimizer"
+            )
+            yield decide("MSD302", REFUSED, take.script, take.call, message)
+        elif take.call not in fed:
             message = "these gradients are only read, no optimizer applies them: no reducer"
             yield decide(CODE, KEPT, take.script, take.call, message)
     for script, call in program.steps:
@@ -77,12 +85,27 @@ def _application(context: Context, application: Application, fed: set[cst.CSTNod
         yield decide("MSD302", REFUSED, script, call, message)
     for roots in by_take.values():
         take = roots[0].take
-        most = max(len(root.reducers) for root in roots)
+        counts = {len(root.reducers) for root in roots}
+        most = max(counts)
+        flag = _own_condition(context, roots)
+        clipped = next((name for root in roots for name in root.before if _looks(name)), "")
         if take.call in fed:
             continue
         fed.add(take.call)
         if most > 1:
             message = "these gradients pass through two reducers; take one out"
+            yield decide("MSD302", REFUSED, take.script, take.call, message)
+        elif most == 1 and clipped:
+            message = f"{clipped} looks at these gradients before they are averaged; reduce them first"
+            yield decide("MSD302", REFUSED, take.script, take.call, message)
+        elif most == 1 and flag and not context.startup.inits:
+            message = (
+                f"these gradients are averaged only under '{flag}', which nothing here ties to the ranks; "
+                "reduce them whenever RANK_SIZE is above 1"
+            )
+            yield decide("MSD302", REFUSED, take.script, take.call, message)
+        elif any(_by_hand(context, root) for root in roots):
+            message = "these gradients pass through an AllReduce of the program's own; use nn.DistributedGradReducer"
             yield decide("MSD302", REFUSED, take.script, take.call, message)
         elif most == 1:
             yield decide("MSD304", KEPT, take.script, take.call, "these gradients pass through a reducer already")
@@ -98,3 +121,40 @@ def _reduce(context: Context, take: Take, application: Application) -> Decision:
     where = application.script.where(application.call)
     message = f"gradients applied at {where}: averaged by {name} before anything reads them"
     return decide(CODE, CHANGED, take.script, take.call, message, *edits)
+
+
+def _looks(name: str) -> bool:
+    """Whether a call decides on or cuts values, judged by its name: clipping, norms, finite checks."""
+    last = name.rpartition(".")[2].lower()
+    return any(word in last for word in ("clip", "finite", "overflow", "centraliz"))
+
+
+def _by_hand(context: Context, root: Root) -> bool:
+    return names.ALL_REDUCE + "()" in root.through
+
+
+def _own_condition(context: Context, roots: list[Root]) -> str:
+    """Return a condition of the program's own under which alone a reducer is built or used, or nothing.
+
+    Conditions on the parallel mode, the rank or the group size hold on many ranks.
+    """
+    flow, program = context.program.flow, context.program
+    for root in roots:
+        for script, call in root.reducers:
+            places = [(script, call)]
+            built = [o for o in flow.called(script, call) if o.qualified == names.GRAD_REDUCER]
+            places += [(o.script, o.node) for o in built if isinstance(o.node, cst.Call)]
+            for home, node in places:
+                below: cst.CSTNode = node
+                for parent in home.tree.ancestors(node):
+                    if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
+                        break
+                    if isinstance(parent, (cst.If, cst.IfExp)) and below is not parent.test:
+                        text = home.tree.text(parent.test)
+                        if not _PARALLEL.search(text) and not program.mentions_rank(home, parent.test):
+                            return text
+                    below = parent
+    return ""
+
+
+_PARALLEL = re.compile(r"parallel|reducer_flag|ParallelMode|mean_flag", re.IGNORECASE)

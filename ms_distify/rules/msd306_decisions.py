@@ -15,7 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
+from ..mindspore import names
 from ..model import Decision
+from ..reading.gradients import jumps
+from ..reading.tree import children
 from . import REFUSED, Context, decide, rule
 
 CODE = "MSD306"
@@ -33,3 +38,48 @@ def check(context: Context) -> Iterator[Decision]:
                 "decide on the gradients, or on a value reduced over the ranks"
             )
             yield decide(CODE, REFUSED, application.script, test, message)
+    yield from _loops(context)
+    yield from _schedulers(context)
+
+
+def _loops(context: Context) -> Iterator[Decision]:
+    """Refuse loops that train and end, or skip, on a value of one rank: the others would wait for ever."""
+    program = context.program
+    for script in program.scripts:
+        for loop in script.tree.nodes(cst.For, cst.While):
+            body = loop.body  # type: ignore[attr-defined]
+            if not program.roles.steps(script, body):
+                continue
+            tests = [loop.test] if isinstance(loop, cst.While) else []
+            tests += [part.test for part in below(body) if isinstance(part, cst.If) and jumps(part)]
+            for test in tests:
+                what = program.gradients.local(script, test) or program.clock(script, test)
+                if what:
+                    message = (
+                        f"this ends or skips training on {what}, which differs between ranks: the others would wait for "
+                        "ever; decide on a value that is the same everywhere"
+                    )
+                    yield decide(CODE, REFUSED, script, test, message)
+
+
+def _schedulers(context: Context) -> Iterator[Decision]:
+    """Refuse learning rates that drop on a value of one rank."""
+    program = context.program
+    for script in program.scripts:
+        for call in script.bindings.calls:
+            if call.args and program.flow.qualified(script, call) == names.PLATEAU + "().step":
+                what = program.gradients.local(script, call.args[0].value)
+                if what:
+                    message = f"the learning rate would drop on {what}, on one rank and not on another; step on whole evaluation data"
+                    yield decide(CODE, REFUSED, script, call, message)
+
+
+def below(block: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Yield what runs in a block, leaving out functions defined in it."""
+    stack = [block]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
+            continue
+        yield node
+        stack.extend(children(node))

@@ -58,6 +58,8 @@ def check(context: Context) -> Iterator[Decision]:
             os_name, more = context.startup.speller(script).spell("os", call)
             old = script.tree.full_text(value)
             kept = old if isinstance(value, _PLAIN) else f"({old})"
-            text = f"{kept} if {zero} else {os_name}.path.join({old}, {own})"
+            # A folder that is None at run time is the current one.
+            base = old if isinstance(value, (cst.SimpleString, cst.FormattedString)) else f'{kept} or ""'
+            text = f"{kept} if {zero} else {os_name}.path.join({base}, {own})"
             edit = Replace(script, value, f"({text})" if value.lpar else text, tuple(dict.fromkeys(needs + more)))
         yield decide(CODE, CHANGED, script, call, message, edit)

@@ -34,7 +34,7 @@ def check(context: Context) -> Iterator[Decision]:
             yield decide(CODE, KEPT, script, call, f"{name} already depends on the rank")
         elif name == "os.makedirs":
             if argument(call, 2, "exist_ok") is not None or any(arg.star for arg in call.args):
-                yield decide(CODE, KEPT, script, call, "makedirs says itself what an existing folder means")
+                yield decide(CODE, KEPT, script, call, "makedirs says exist_ok itself")
                 continue
             many, needs = context.many_ranks(script, call)
             edit = AddKeywords(script, call, (("exist_ok", many),), needs)

@@ -16,7 +16,7 @@ import libcst as cst
 
 from ..mindspore import names
 from ..model import Decision
-from ..reading.bindings import literal
+from ..reading.bindings import dotted, literal
 from ..reading.roles import argument
 from ..reading.script import Script
 from . import NOTED, Context, decide, rule
@@ -74,12 +74,14 @@ def _fixed(context: Context, script: Script, node: cst.CSTNode, depth: int = 0) 
         return all(_fixed(context, script, element.value, depth + 1) for element in node.elements)
     if literal(node) is not ...:
         return isinstance(literal(node), (int, float))
+    if isinstance(node, cst.Call) and dotted(node.func) == "len":
+        return True  # the number of all rows, whatever the shards
     if isinstance(node, cst.Name):
         found = context.program.flow.origins(script, node)
         return bool(found) and all(
-            o.kind == "literal"
+            o.node is not node
             and not o.selectors
-            and o.node is not node
+            and (o.kind == "literal" or isinstance(o.node, (cst.BinaryOperation, cst.Call)))
             and _fixed(context, o.script, o.node, depth + 1)
             for o in found
         )

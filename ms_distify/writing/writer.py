@@ -96,7 +96,7 @@ class _File:
 
     def _inserts(self) -> list[Splice]:
         groups: dict[tuple[cst.CSTNode, str], list[Insert]] = {}
-        for edit in self.edits:
+        for edit in dict.fromkeys(self.edits):
             if isinstance(edit, Insert):
                 groups.setdefault((edit.statement, edit.where), []).append(edit)
         return [self._insert(statement, where, some) for (statement, where), some in groups.items()]

@@ -428,6 +428,7 @@ def test_the_program_is_started_as_by_hand(project):
         for fact in ("argv", "file", "name", "path", "cwd"):
             assert told[fact] == by_hand[fact]
         added = {"RANK_ID": str(rank), "DEVICE_ID": str(rank), "RANK_SIZE": "2", "PYTHONUNBUFFERED": "1"}
+        added["PYTHONHASHSEED"] = "0"
         assert environ(told) == {**environ(by_hand), **added}
 
 

@@ -116,3 +116,18 @@ def test_seed_does_not_depend_on_the_users_condition() -> None:
 def test_seed_of_the_rank_is_refused(seed: str, line: int, reason: str) -> None:
     result = refused(HEAD + seed + "\n" + DATA + TRAINING, "MSD104", line, reason)
     assert len(found(result, "MSD104")) == 1, "no second seed is offered beside it"
+
+
+@pytest.mark.parametrize(
+    ("line", "number"),
+    [
+        pytest.param("rng = np.random.default_rng()", 5, id="default_rng"),
+        pytest.param("rng = np.random.RandomState(None)", 5, id="RandomState of None"),
+    ],
+)
+def test_generators_without_a_seed_are_refused(line: str, number: int) -> None:
+    """Rows picked with such a generator overlap between ranks."""
+    data = 'ms.set_context(mode=0)\ntrain = ds.MnistDataset("/d").batch(8)\n'
+    program = HEAD.replace("from mindspore", "import numpy as np\nfrom mindspore", 1) + line + "\n" + data + TRAINING
+    refused(program, "MSD104", number, "without a seed")
+    converted(program.replace("default_rng()", "default_rng(3)").replace("RandomState(None)", "RandomState(3)"))

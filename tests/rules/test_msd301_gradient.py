@@ -278,3 +278,126 @@ def test_what_cannot_be_followed_is_refused_at_its_line(step: str, line: int, me
 
 def test_an_optimizer_without_any_training_is_refused() -> None:
     refused(START + "import registry\nregistry.run(net)\n", "MSD305", 8, "no training")
+
+
+LOOP = "for x, in train.create_tuple_iterator():\n"
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param(
+            "import sys\nother = None\nif sys.argv[1:]:\n    other = nn.Adam(net.trainable_params())\n"
+            "grad_fn = ms.value_and_grad(net, None, net.trainable_params())\n"
+            + LOOP
+            + "    loss, g = grad_fn(x)\n    if other:\n        other(g)\n    else:\n        opt(g)\n",
+            id="optimizer-under-a-condition",
+        ),
+        pytest.param(
+            "grad_fn = ms.value_and_grad(net, None, net.trainable_params())\ndef run(apply):\n    "
+            + LOOP
+            + "        loss, g = grad_fn(x)\n        apply(g)\nrun(lambda g: opt(g))\n"
+            "late = nn.Adam(net.trainable_params())\nrun(late)\n",
+            id="a-later-optimizer",
+        ),
+    ],
+)
+def test_the_reducer_is_built_where_every_way_passes(step: str) -> None:
+    """Behind the gradient function, where the optimizer's place may be left out or come too late."""
+    out = converted(START + step).splitlines()
+    made = next(i for i, line in enumerate(out) if line.startswith("grad_fn = "))
+    assert out[made + 1].startswith("grad_reducer = nn.DistributedGradReducer(net.trainable_params()) if ")
+
+
+def test_a_trainer_that_is_configured_later_builds_beside_its_gradient_function() -> None:
+    program = START + (
+        "class Trainer:\n    def __init__(self, net):\n        self.net = net\n\n    def configure(self):\n"
+        "        self.opt = nn.SGD(self.net.trainable_params())\n"
+        "        self.grad_fn = ms.value_and_grad(self.net, None, self.opt.parameters)\n\n    def fit(self):\n"
+        "        self.configure()\n        for x, in train.create_tuple_iterator():\n"
+        "            loss, grads = self.grad_fn(x)\n            self.opt(grads)\n\nTrainer(net).fit()\n"
+    )
+    out = converted(program).splitlines()
+    made = next(i for i, line in enumerate(out) if "self.grad_fn = " in line)
+    assert out[made + 1].startswith("        self.grad_reducer = nn.DistributedGradReducer(self.opt.parameters) if ")
+
+
+@pytest.mark.parametrize(
+    ("step", "line", "message"),
+    [
+        pytest.param(
+            "grad_fn = ms.grad(net, None, opt.parameters, has_aux=True)\n"
+            + LOOP
+            + "    grads, aux = grad_fn(x)\n    opt(grads)\n",
+            11,
+            "has_aux",
+            id="aux-beside-plain-gradients",
+        ),
+        pytest.param(
+            "grad_fn = ms.value_and_grad(net, None, opt.parameters, return_ids=True)\n"
+            + LOOP
+            + "    loss, grads = grad_fn(x)\n    opt(grads)\n",
+            11,
+            "return_ids",
+            id="ids-beside-gradients",
+        ),
+        pytest.param(
+            "grad_fn = ms.value_and_grad(net, None, net.weight)\n"
+            + LOOP
+            + "    loss, grads = grad_fn(x)\n    opt((grads,))\n",
+            11,
+            "a list",
+            id="one-parameter",
+        ),
+        pytest.param(
+            "some = filter(lambda p: 'w' in p.name, net.trainable_params())\n"
+            "grad_fn = ms.value_and_grad(net, None, ms.ParameterTuple(some))\n"
+            + LOOP
+            + "    loss, grads = grad_fn(x)\n    opt(grads)\n",
+            12,
+            "read twice",
+            id="iterator-of-parameters",
+        ),
+        pytest.param(
+            "other = nn.Dense(1, 1)\ngrad_fn = ms.value_and_grad(net, None, opt.parameters)\n"
+            "by_hand = ms.value_and_grad(other, None, other.trainable_params())\n"
+            + LOOP
+            + "    loss, grads = grad_fn(x)\n    opt(grads)\n    loss, grads = by_hand(x)\n"
+            "    for p, g in zip(other.trainable_params(), grads):\n        ops.assign_sub(p, 0.1 * g)\n",
+            15,
+            "by hand",
+            id="weights-changed-by-hand",
+        ),
+        pytest.param(
+            "import argparse\nargs = argparse.ArgumentParser().parse_args()\n"
+            "grad_fn = ms.value_and_grad(net, None, opt.parameters)\n"
+            "reducer = nn.DistributedGradReducer(opt.parameters) if args.distributed else None\n"
+            + LOOP
+            + "    loss, grads = grad_fn(x)\n    if args.distributed:\n        grads = reducer(grads)\n    opt(grads)\n",
+            14,
+            "args.distributed",
+            id="reducer-under-a-flag",
+        ),
+        pytest.param(
+            "grad_fn = ms.value_and_grad(net, None, opt.parameters)\n"
+            "reducer = nn.DistributedGradReducer(opt.parameters)\n"
+            + LOOP
+            + "    loss, grads = grad_fn(x)\n    grads = ops.clip_by_global_norm(grads)\n    opt(reducer(grads))\n",
+            12,
+            "before they are averaged",
+            id="clip-before-reduce",
+        ),
+    ],
+)
+def test_what_would_train_wrongly_is_refused(step: str, line: int, message: str) -> None:
+    refused(START + step, "MSD302", line, message)
+
+
+def test_weights_changed_by_hand_without_any_optimizer_are_refused() -> None:
+    program = HEAD + (
+        "from mindspore import ops\nms.set_context(mode=0)\ntrain = ds.NumpySlicesDataset([[1.0]]).batch(1)\n"
+        "net = nn.Dense(1, 1)\ngrad_fn = ms.value_and_grad(net, None, net.trainable_params())\n"
+        "for x, in train.create_tuple_iterator():\n    loss, grads = grad_fn(x)\n"
+        "    for p, g in zip(net.trainable_params(), grads):\n        ops.assign_sub(p, 0.1 * g)\n"
+    )
+    refused(program, "MSD302", 10, "by hand")

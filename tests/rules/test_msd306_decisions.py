@@ -46,3 +46,48 @@ def test_decisions_that_are_alike_are_converted(step: str) -> None:
 )
 def test_decisions_of_one_rank_are_refused(step: str, line: int, what: str) -> None:
     refused(START + step, "MSD306", line, what)
+
+
+@pytest.mark.parametrize(
+    ("step", "line", "what"),
+    [
+        pytest.param("    opt(grads)\n    if loss < 0.1:\n        break\n", 13, "the loss", id="early-stop"),
+        pytest.param("    opt(grads)\n    if time.time() > 9:\n        break\n", 13, "time.time", id="time-limit"),
+    ],
+)
+def test_loops_that_one_rank_would_leave_are_refused(step: str, line: int, what: str) -> None:
+    refused(
+        START.replace("from mindspore import ops", "from mindspore import ops; import time") + step,
+        "MSD306",
+        line,
+        what,
+    )
+
+
+def test_a_loop_until_the_own_loss_is_small_is_refused() -> None:
+    start = START[: START.index("for i")]
+    loop = (
+        "loss = 1\nwhile loss > 0.01:\n    for x, in train.create_tuple_iterator():\n"
+        "        loss, grads = grad_fn(x)\n        opt(grads)\n"
+    )
+    refused(start + loop, "MSD306", 11, "the loss")
+
+
+def test_stopping_on_whole_evaluation_data_is_converted() -> None:
+    program = HEAD + (
+        "ms.set_context(mode=0)\ntrain = ds.MnistDataset('/d').batch(8, True)\nval = ds.MnistDataset('/t').batch(8)\n"
+        "net = nn.Dense(4, 2)\nmodel = ms.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params()), {'acc'})\n"
+        "best = 0\nfor epoch in range(9):\n    model.train(1, train)\n    acc = model.eval(val)['acc']\n"
+        "    if acc < best:\n        break\n    best = acc\n"
+    )
+    assert "num_shards=rank_size" in converted(program)
+
+
+def test_a_learning_rate_that_drops_on_the_own_loss_is_refused() -> None:
+    program = START + ("    opt(grads)\n    plateau.step(loss)\n")
+    program = program.replace(
+        "grad_fn = ",
+        "from mindspore.experimental.optim.lr_scheduler import ReduceLROnPlateau\n"
+        "plateau = ReduceLROnPlateau(opt)\ngrad_fn = ",
+    )
+    refused(program, "MSD306", 15, "learning rate")

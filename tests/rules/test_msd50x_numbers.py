@@ -81,3 +81,17 @@ def test_c32_batch_normalisation_is_noted_once() -> None:
     program = START + "bn = nn.SequentialCell(nn.BatchNorm2d(8), nn.BatchNorm2d(8))\n" + TRAINING
     (note,) = notes(program, "MSD504")
     assert "SyncBatchNorm" in note
+
+
+@pytest.mark.parametrize(
+    ("line", "noted"),
+    [
+        pytest.param("loss = nn.MSELoss(reduction='sum')", 1, id="sum"),
+        pytest.param("loss = nn.MSELoss()", 0, id="default"),
+        pytest.param("loss = nn.MSELoss(reduction='mean')", 0, id="mean"),
+        pytest.param("how = 'sum'\nloss = ms.ops.cross_entropy(a, b, reduction=how)", 1, id="function"),
+        pytest.param("loss = mine(reduction='sum')", 0, id="not-MindSpore's"),
+    ],
+)
+def test_losses_that_sum_are_noted(line: str, noted: int) -> None:
+    assert len(notes(START + line + "\n" + TRAINING, "MSD505")) == noted

@@ -1,0 +1,61 @@
+"""A loop that trains on one dataset and evaluates another.
+
+Where one loop serves both, and the step stands under a condition, the flow cannot tell which dataset trains: sharding
+all of them would give every rank metrics of its own rows. ``# ms-distify: eval`` on the constructor's line of the
+evaluation data settles it.
+
+Before (refused)::
+
+    for phase in ("train", "val"):
+        for x, y in loaders[phase]:
+            if phase == "train":
+                step(x, y)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ..model import Decision
+from ..reading.script import Script
+from ..reading.tree import children
+from . import REFUSED, Context, decide, rule
+
+CODE = "MSD207"
+
+
+@rule(CODE, "loops that train and evaluate")
+def check(context: Context) -> Iterator[Decision]:
+    """Refuse loops over several datasets that train only under a condition."""
+    roles = context.program.roles
+    for sink in roles.sinks:
+        loop = sink.node
+        if sink.role != "train" or not isinstance(loop, cst.For) or _always(context, sink.script, loop):
+            continue
+        fed = {
+            (site.call, tuple(edge.call for edge in use.calls))
+            for site in roles.sites
+            for use in site.uses
+            if use.node is loop and not context.program.pragma(site.script, site.call, "eval")
+        }
+        if len(fed) > 1:
+            message = (
+                "this loop reads several datasets and trains only under a condition, so which of them trains cannot be "
+                "told; write '# ms-distify: eval' on the line of each constructor of evaluation data"
+            )
+            yield decide(CODE, REFUSED, sink.script, loop, message)
+
+
+def _always(context: Context, script: Script, loop: cst.For) -> bool:
+    """Whether a step of a loop's body stands under no condition."""
+    stack: list[cst.CSTNode] = [loop.body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (cst.If, cst.IfExp, cst.FunctionDef, cst.ClassDef, cst.Lambda)):
+            continue
+        if isinstance(node, cst.Call) and context.program.roles.steps(script, node):
+            return True
+        stack.extend(children(node))
+    return False
