@@ -1,7 +1,8 @@
 """A source that cannot be indexed cannot be sharded by MindSpore.
 
 ``GeneratorDataset`` takes ``num_shards`` only over sources with ``__getitem__`` (FACTS 4). A generator
-function, a lambda or a class that only iterates is refused; a source that cannot be found in the program gets
+function, a lambda or a class that only iterates is refused, and so is a ``__getitem__`` that does not look at its index:
+with the one seed that ranks share, all would draw the same rows; a source that cannot be found in the program gets
 ``num_shards`` with a note, since MindSpore itself raises at once if it cannot.
 
 Before (refused)::
@@ -32,12 +33,14 @@ import libcst as cst
 
 from ..mindspore import catalog
 from ..model import Decision
+from ..reading.bindings import parameters
 from ..reading.flow import Origin
 from ..reading.roles import Site, argument
+from ..reading.tree import walk
 from . import NOTED, REFUSED, Context, decide, rule
 
 CODE = "MSD203"
-WAY_OUT = "give the source __getitem__ and __len__"
+WAY_OUT = "give the source __getitem__ and __len__, so that an index names a row"
 
 
 @rule(CODE, "sources that cannot be indexed")
@@ -78,9 +81,24 @@ def _trouble(context: Context, site: Site) -> str:
             return f"what the generator {name} ({where}) gives"
         if isinstance(origin.node, cst.GeneratorExp):
             return "a generator expression"
+        if _blind(context, origin):
+            return f"of class {name}, whose __getitem__ does not look at its index ({where})"
         if _only_iterates(context, origin):
             return f"of class {name}, without __getitem__ ({where})"
     return ""
+
+
+def _blind(context: Context, origin: Origin) -> bool:
+    """Whether a source gives rows without asking which: with one seed, all ranks would draw the same ones."""
+    if not _indexed(context, origin) or not isinstance(origin.node, cst.ClassDef):
+        return False
+    found = context.program.flow.method(origin.script, origin.node, "__getitem__")
+    if found is None:
+        return False
+    params = parameters(found[1])
+    if len(params) != 2 or params[1].star:
+        return False
+    return not any(isinstance(part, cst.Name) and part.value == params[1].name.value for part in walk(found[1].body))
 
 
 def _only_iterates(context: Context, origin: Origin) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import HEAD, NOTED, TRAINING, found, refused, run, sharded
+from support import HEAD, NOTED, TRAINING, converted, found, refused, run, sharded
 
 CLASS = "class Rows:\n    def __len__(self): return 9\n    def __getitem__(self, i): return (i,)\n"
 
@@ -72,3 +72,13 @@ def test_generator_for_evaluation_stays() -> None:
         f'test = ds.GeneratorDataset(rows, ["x"])\n{TRAINING}model.eval(test)\n'
     )
     assert len(sharded(program)) == 1
+
+
+def test_a_source_that_ignores_the_index_is_refused() -> None:
+    """With one seed on all ranks, two ranks trained on identical rows."""
+    source = (
+        "class Draw:\n    def __len__(self):\n        return 100\n\n    def __getitem__(self, index):\n"
+        "        return (next_row(),)\n\ntrain = ds.GeneratorDataset(Draw(), ['x']).batch(4, True)\n"
+    )
+    refused(HEAD + source + TRAINING, "MSD203", 11, "does not look at its index")
+    converted(HEAD + source.replace("next_row()", "next_row(index)") + TRAINING)
