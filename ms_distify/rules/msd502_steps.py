@@ -19,7 +19,7 @@ from ..model import Decision
 from ..reading.bindings import dotted, literal
 from ..reading.roles import argument
 from ..reading.script import Script
-from . import NOTED, Context, decide, rule
+from . import KEPT, NOTED, Context, decide, rule
 
 CODE = "MSD502"
 # Parameters that count steps, with their positions.
@@ -53,15 +53,21 @@ def check(context: Context) -> Iterator[Decision]:
             short = qualified.rpartition(".")[2]
             if short not in _STEPS:
                 continue
+            literal_steps = False
             for parameter, position in _STEPS[short]:
                 value = argument(call, position, parameter)
                 if value is not None and _fixed(context, script, value):
+                    literal_steps = True
                     text = script.tree.text(value)
                     message = (
                         f"{short}: {parameter}={text} counts steps of one card; an epoch has 1/ranks of them now, "
                         f"so {text} / ranks would mean the same"
                     )
                     yield decide(CODE, NOTED, script, value, message)
+            if not literal_steps:
+                yield decide(
+                    CODE, KEPT, script, call, f"{short} has no literal step count; it follows what it is given"
+                )
 
 
 def _fixed(context: Context, script: Script, node: cst.CSTNode, depth: int = 0) -> bool:
