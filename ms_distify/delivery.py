@@ -1,0 +1,236 @@
+"""What becomes of conversions: the report, the diff, the written files and the exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .convert import Conversion
+from .exits import DIFFERENT, OK, REFUSAL, Stop, reason
+from .model import REFUSED
+from .report.streams import coloured, emit, tell
+from .report.terminal import finding_lines, summary, unified_diff
+from .settings import Settings, SettingsError, from_pyproject
+
+if TYPE_CHECKING:
+    from .writing.files import Target
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to do with the conversions."""
+
+    output: Path | None
+    in_place: bool
+    dry_run: bool
+    check: bool
+    force: bool
+    quiet: bool
+
+
+def settings_for(folder: Path, seed: int | None) -> Settings:
+    """Return the settings that hold in a folder, with the command line's over them."""
+    try:
+        return from_pyproject(folder).over(seed=seed)
+    except SettingsError as error:
+        raise Stop(str(error)) from None
+
+
+def exit_code(results: list[Conversion], choice: Choice) -> int:
+    """Return the exit code of some conversions (README)."""
+    refused = any(result.refused for result in results)
+    if choice.check:
+        return DIFFERENT if refused or any(result.changed or result.modules for result in results) else OK
+    return REFUSAL if refused else OK
+
+
+def deliver(results: list[tuple[Path, Conversion]], choice: Choice) -> int:
+    """Report conversions, show or write what was asked for, and return the exit code."""
+    conversions = [result for _, result in results]
+    report(conversions, choice)
+    if choice.dry_run:
+        for result in conversions:
+            show_diff(result)
+    elif choice.in_place:
+        _write_in_place(results, choice)
+    elif choice.output is not None and not choice.check and results and not results[0][1].refused:
+        _write_output(*results[0], choice.output, choice)
+    return exit_code(conversions, choice)
+
+
+def report(results: list[Conversion], choice: Choice) -> None:
+    """Say what was decided about every site, then the sums, then refusals once more where many lines went before."""
+    colour = coloured(sys.stderr)
+    for result in results:
+        findings = [f for f in result.findings if f.status == REFUSED] if choice.quiet else result.findings
+        if not result.trains and len(results) > 1:
+            continue  # a folder's modules are summed up, not listed
+        for line in finding_lines(
+            findings, colour=colour, written=not (result.refused or choice.check or choice.dry_run)
+        ):
+            tell(line)
+        if not result.trains and not choice.quiet:
+            tell(f"nothing to do for {result.path}")
+    if not choice.quiet and results:
+        every = [finding for result in results if result.trains for finding in result.findings]
+        if every:
+            written = not (choice.check or choice.dry_run or any(result.refused for result in results))
+            tell(summary(every, written=written))
+        idle = sum(not result.trains for result in results)
+        if len(results) > 1 and idle:
+            tell(f"{idle} of {len(results)} files are modules or programs that start no training: left alone")
+    if any(result.refused for result in results):
+        refused = sum(result.refused for result in results)
+        tell(
+            f"refused: {refused} program{'s' * (refused > 1)}; "
+            f"nothing was written for {'them' if refused > 1 else 'it'}"
+        )
+        if not choice.quiet and sum(len(result.findings) for result in results) > 8:
+            # Once more, where the reader looks: the others may have scrolled away.
+            for line in dict.fromkeys(_refusals(results)):
+                tell(line)
+
+
+def _refusals(results: list[Conversion]) -> Iterator[str]:
+    for result in results:
+        for finding in result.findings:
+            if finding.status == REFUSED:
+                yield f"  {finding.path}:{finding.line}: {finding.code} {finding.message}"
+
+
+def show_diff(result: Conversion) -> None:
+    """Print the diff of a conversion to standard output."""
+    if result.refused:
+        return
+    colour = coloured(sys.stdout)
+    if result.changed:
+        emit(unified_diff(result.original, result.output, result.path, colour=colour))
+    for file, content in result.modules:
+        emit(unified_diff(file.read_bytes(), content, str(file), colour=colour))
+
+
+def _write_in_place(results: list[tuple[Path, Conversion]], choice: Choice) -> None:
+    from .writing.files import Target
+
+    contents: dict[Path, bytes] = {}
+    for file, result in results:
+        if result.refused:
+            continue
+        for path, content in [(file, result.output), *result.modules] if result.changed else result.modules:
+            known = contents.setdefault(path.resolve(), content)
+            if known != content:
+                raise Stop(f"{path}: two programs need it changed differently; convert them one at a time", REFUSAL)
+    _write([Target(path, content) for path, content in contents.items()])
+    if choice.quiet:
+        return
+    for path in contents:
+        tell(f"rewrote {os.path.relpath(path)}")
+    for file, result in results:
+        if result.trains and not result.refused and (result.changed or result.modules):
+            script = shown(file)
+            tell(f"start with a launcher, written by: ms-distify launcher {script}; or with msrun --join=True {script}")
+
+
+def _write_output(file: Path, result: Conversion, output: Path, choice: Choice) -> None:
+    from .launch import LAUNCHER_NAME, beside, is_ours
+    from .writing.files import Target
+
+    if not result.trains:
+        return
+    present = _present(output)
+    if present is not None and output.samefile(file):
+        raise Stop("the output is the input; use --in-place for that")
+    if output.name == LAUNCHER_NAME:
+        raise Stop(f"{output}: is the launcher's name; give the script another one")
+    if not output.parent.is_dir():
+        raise Stop(f"{output}: its folder does not exist")
+    launch = beside.choose(output)
+    launcher = _present(launch)
+    if present is not None and not choice.force:
+        recorded = beside.recorded(_text(launcher)) if launcher is not None else None
+        if present != result.output and recorded != (output.name, beside.digest(present)):
+            raise Stop(f"{output}: was not written by ms-distify, or was changed since; use --force to overwrite it")
+    if launcher is not None and not choice.force and not is_ours(_text(launcher)):
+        raise Stop(f"{launch}: was not written by ms-distify; move it away or use --force")
+    mode = file.stat().st_mode & 0o777
+    settings = settings_for(file.resolve().parent, None)
+    script = beside.render_for(output, result.output, default_ranks=settings.ranks)
+    _write(
+        [
+            Target(output, result.output, mode if present is None else None),
+            Target(launch, script.encode("utf-8", "surrogateescape"), mode | 0o100 | (mode & 0o044) >> 2),
+        ]
+    )
+    if choice.quiet:
+        return
+    if result.scripts > 1 and output.resolve().parent != file.resolve().parent:
+        tell(f"note: {result.path} imports files beside it; {output} will not find them in its folder")
+    tell(f"wrote {output} and {launch}; start with: bash {shown(launch)} -n {settings.ranks}")
+
+
+def _present(path: Path) -> bytes | None:
+    """Return what a file that would be written holds now; None if there is none.
+
+    Raises:
+        Stop: nothing can be written there.
+    """
+    try:
+        if path.is_dir():
+            raise Stop(f"{path}: is a directory; give a file name")
+        if path.exists() and not path.is_file():
+            raise Stop(f"{path}: is not a regular file")
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise Stop(f"{path}: {reason(error)}") from None
+
+
+def _write(targets: list[Target]) -> None:
+    from .writing.files import write_all
+
+    try:
+        write_all(targets)
+    except OSError as error:
+        raise Stop(f"{error.filename or targets[0].path}: {reason(error)}; nothing was written") from None
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "replace")
+
+
+def one_line(error: Exception) -> str:
+    """Return an exception's kind and text in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def shown(path: Path) -> str:
+    """Return a path as a shell takes it."""
+    import shlex
+
+    return shlex.quote(str(path))
+
+
+def write_launcher(script: Path, ranks: int, *, force: bool) -> Path:
+    """Write the launcher beside a program that is converted already; return where.
+
+    Raises:
+        Stop: there is no such program, or a file of another's in the launcher's place.
+    """
+    from .launch import beside, is_ours
+    from .writing.files import Target
+
+    content = _present(script)
+    if content is None:
+        raise Stop(f"{script}: no such file")
+    launch = beside.choose(script)
+    present = _present(launch)
+    if present is not None and not force and not is_ours(_text(present)):
+        raise Stop(f"{launch}: was not written by ms-distify; move it away or use --force")
+    text = beside.render_for(script, content, default_ranks=ranks)
+    _write([Target(launch, text.encode("utf-8", "surrogateescape"), 0o755)])
+    return launch
