@@ -150,12 +150,12 @@ class Gradients:
     ) -> Take:
         known = None if weights is None or literal(weights) is None else (home, weights)
         trouble = ""
-        for option, position in (("has_aux", 3), ("return_ids", 4)):
-            value = argument(maker, position, option) if maker is not None else None
-            if value is not None and literal(value) is not False and (option == "return_ids" or shape == PLAIN):
+        options = (("has_aux", 3), ("return_ids", 4)) if self._has_options(home, maker) else ()
+        for option, position in options:
+            value = argument(maker, position, option)
+            beside = value is not None and literal(value) is not False
+            if beside and (option == "return_ids" or shape == PLAIN):
                 trouble = f"{option} puts something else beside the gradients"
-        if shape == PLAIN and not self._has_options(home, maker):
-            trouble = ""
         return Take(script, call, (home, maker), known, shape, mixed and known is not None, trouble)
 
     def _has_options(self, script: Script, maker: cst.Call) -> bool:

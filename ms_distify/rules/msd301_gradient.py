@@ -46,6 +46,12 @@ def check(context: Context) -> Iterator[Decision]:
     """Put a reducer behind every take that an optimizer applies; name the steps that average by themselves."""
     program = context.program
     fed: set[cst.CSTNode] = set()
+    for take in _unevenly(program.gradients.applications):
+        fed.add(take.call)
+        message = (
+            "these gradients are averaged for one optimizer and not for another; reduce them once, where they are taken"
+        )
+        yield decide("MSD302", REFUSED, take.script, take.call, message)
     for application in program.gradients.applications:
         yield from _application(context, application, fed)
     for take in program.gradients.takes.values():
@@ -121,6 +127,18 @@ def _reduce(context: Context, take: Take, application: Application) -> Decision:
     where = application.script.where(application.call)
     message = f"gradients applied at {where}: averaged by {name} before anything reads them"
     return decide(CODE, CHANGED, take.script, take.call, message, *edits)
+
+
+def _unevenly(applications: list[Application]) -> Iterator[Take]:
+    """Yield the takes that reach one optimizer through a reducer and another without."""
+    levels: dict[Take, set[bool]] = {}
+    for application in applications:
+        by_take: dict[Take, bool] = {}
+        for root in application.roots:
+            by_take[root.take] = by_take.get(root.take, False) or bool(root.reducers)
+        for take, reduced in by_take.items():
+            levels.setdefault(take, set()).add(reduced)
+    yield from (take for take, seen in levels.items() if len(seen) > 1)
 
 
 def _looks(name: str) -> bool:

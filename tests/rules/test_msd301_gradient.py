@@ -401,3 +401,13 @@ def test_weights_changed_by_hand_without_any_optimizer_are_refused() -> None:
         "    for p, g in zip(net.trainable_params(), grads):\n        ops.assign_sub(p, 0.1 * g)\n"
     )
     refused(program, "MSD302", 10, "by hand")
+
+
+def test_gradients_reduced_for_one_optimizer_only_are_refused() -> None:
+    program = START + (
+        "opt2 = nn.Adam(net.trainable_params())\nreducer = nn.DistributedGradReducer(opt.parameters)\n"
+        "grad_fn = ms.value_and_grad(net, None, opt.parameters)\n"
+        + LOOP
+        + "    loss, grads = grad_fn(x)\n    opt(reducer(grads))\n    opt2(grads)\n"
+    )
+    refused(program, "MSD302", 13, "not for another")
