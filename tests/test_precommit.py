@@ -101,7 +101,7 @@ def test_the_check_shows_diff_and_reasons_and_changes_nothing(hooks: Hooks, tmp_
     assert "- exit code: 1" in out
     assert "+++ b/train.py" in out
     assert f'+train = ds.MnistDataset("/d", {OURS})' in out
-    assert "changed  MSD201  train.py:5" in out
+    assert "would    MSD201  train.py:5" in out
     assert (tmp_path / "train.py").read_text() == PROGRAM
 
 
