@@ -58,6 +58,8 @@ GRADIENT_CALLS = VALUE_AND_GRAD | GRAD | {GRAD_OPERATION, FORWARD_VALUE_AND_GRAD
 # What gives a list of parameters.
 PARAMETER_LISTS = frozenset({"trainable_params", "get_parameters", "untrainable_params", "ParameterTuple", "list", "tuple",
                              "group_params"})  # fmt: skip
+# Attributes that hold one.
+PARAMETER_ATTRIBUTES = frozenset({"parameters", "weights", "params"})
 # What changes a weight without an optimizer: operators (with those that start with "Apply"), methods.
 UPDATES = frozenset(
     {"assign", "assign_add", "assign_sub", "Assign", "AssignAdd", "AssignSub", "set_data", "assign_value"}

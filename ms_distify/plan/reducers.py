@@ -90,7 +90,10 @@ class Reducers:
         if owner is None:
             return False
         flow = self.program.flow
-        return any(names.is_train_cell(base) for base in flow.library_bases(take.script, owner))
+        if not any(names.is_train_cell(base) for base in flow.library_bases(take.script, owner)):
+            return False
+        own = take.script.bindings.scopes[owner].bindings.get("__init__", [])
+        return all(_starts_base(binding.node, owner.name.value) for binding in own)
 
     def _in_cell(self, take: Take) -> _Builder | None:
         """Build at the end of ``__init__`` where the gradient operation and the weights hang on ``self`` from there."""
@@ -138,12 +141,13 @@ class Reducers:
 
     def _is_list(self, script: Script, weights: cst.BaseExpression) -> bool:
         """Whether weights are surely a list or tuple, not one Parameter nor an iterator that is used up."""
-        if isinstance(weights, cst.Attribute) and weights.attr.value in ("parameters", "weights", "params"):
+        lists = names.PARAMETER_LISTS | names.PARAMETER_ATTRIBUTES
+        if isinstance(weights, cst.Attribute) and weights.attr.value in names.PARAMETER_ATTRIBUTES:
             return True
         for origin in self.program.flow.origins(script, weights):
             node = origin.node
             last = origin.qualified.rpartition(".")[2]
-            if isinstance(node, (cst.Tuple, cst.List, cst.ListComp)) or last in names.PARAMETER_LISTS:
+            if isinstance(node, (cst.Tuple, cst.List, cst.ListComp)) or last in lists:
                 if isinstance(node, cst.Call) and any(self._used_up(origin.script, arg.value) for arg in node.args):
                     return False
                 continue
@@ -151,7 +155,7 @@ class Reducers:
             if isinstance(called, cst.Attribute) and called.attr.value in names.PARAMETER_LISTS:
                 continue
             if origin.kind == "unknown" and isinstance(node, cst.Attribute):
-                if node.attr.value in names.PARAMETER_LISTS | {"parameters", "weights", "params"}:
+                if node.attr.value in lists:
                     continue
             if isinstance(node, cst.BinaryOperation):
                 continue  # lists added up
@@ -336,6 +340,15 @@ def _within(parents: Iterable[cst.CSTNode], function: Scope | None) -> Iterator[
         if function is not None and parent is function.node:
             return
         yield parent
+
+
+def _starts_base(init: cst.CSTNode, name: str) -> bool:
+    """Whether an ``__init__`` runs the one of the base: ``super()``, not ``super(Base, self)``, which leaves it out."""
+    for part in walk(init):
+        if isinstance(part, cst.Call) and dotted(part.func) == "super":
+            if not part.args or dotted(part.args[0].value) == name:
+                return True
+    return False
 
 
 def _on_self(func: cst.BaseExpression) -> bool:

@@ -40,3 +40,18 @@ def test_an_optimizer_of_the_programs_own_is_refused() -> None:
         "cell = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), mine)\n"
     )
     refused(START + step + LOOP, "MSD303", 9, "Mine")
+
+
+def test_a_subclass_that_leaves_out_the_init_of_its_base_builds_a_reducer() -> None:
+    """``super(Base, self).__init__()`` runs Cell's: there is no inherited reducer to pass through."""
+    step = (
+        "class Step(nn.TrainOneStepCell):\n    def __init__(self, network, optimizer):\n"
+        "        super(nn.TrainOneStepCell, self).__init__(auto_prefix=False)\n        self.network = network\n"
+        "        self.optimizer = optimizer\n        self.weights = optimizer.parameters\n"
+        "        self.grad = ops.GradOperation(get_by_list=True)\n\n    def construct(self, x, y):\n"
+        "        weights = self.weights\n        grads = self.grad(self.network, weights)(x, y)\n"
+        "        return self.optimizer(grads)\n"
+    )
+    lines = [line for line in changed_lines(START + step + MADE + LOOP)[1] if "reducer" in line]
+    assert lines[0].startswith("        self.grad_reducer = nn.DistributedGradReducer(self.weights) if ")
+    assert lines[1] == "        grads = self.grad_reducer(self.grad(self.network, weights)(x, y))"
