@@ -175,4 +175,5 @@ def _own_condition(context: Context, roots: list[Root]) -> str:
     return ""
 
 
-_PARALLEL = re.compile(r"parallel|reducer_flag|ParallelMode|mean_flag", re.IGNORECASE)
+# Not just "parallel": `if args.parallel` is a flag that the launcher knows nothing of.
+_PARALLEL = re.compile(r"parallel_mode|reducer_flag|ParallelMode")

@@ -411,3 +411,24 @@ def test_gradients_reduced_for_one_optimizer_only_are_refused() -> None:
         + "    loss, grads = grad_fn(x)\n    opt(reducer(grads))\n    opt2(grads)\n"
     )
     refused(program, "MSD302", 13, "not for another")
+
+
+@pytest.mark.parametrize(
+    ("condition", "kept"),
+    [
+        pytest.param("ms.get_auto_parallel_context('parallel_mode') == ms.ParallelMode.DATA_PARALLEL", True, id="mode"),
+        pytest.param("args.parallel", False, id="a-flag-called-parallel"),
+    ],
+)
+def test_a_reducer_under_a_condition_is_kept_if_it_holds_on_many_ranks(condition: str, kept: bool) -> None:
+    program = START + (
+        "import argparse\nargs = argparse.ArgumentParser().parse_args()\n"
+        "grad_fn = ms.value_and_grad(net, None, opt.parameters)\n"
+        f"reducer = nn.DistributedGradReducer(opt.parameters) if {condition} else nn.Identity()\n"
+        + LOOP
+        + "    loss, grads = grad_fn(x)\n    opt(reducer(grads))\n"
+    )
+    if kept:
+        assert [status for status, _ in found(run(program), "MSD304")] == ["kept"]
+    else:
+        refused(program, "MSD302", 14, "args.parallel")
