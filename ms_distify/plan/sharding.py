@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from ..mindspore import catalog, names
-from ..reading.bindings import dotted
+from ..reading.bindings import Binding, dotted
 from ..reading.flow import Edge
 from ..reading.keywords import star_keywords
 from ..reading.program import Program
@@ -65,8 +65,43 @@ def _dealt_later(program: Program, site: Site) -> bool:
             if isinstance(func, cst.Attribute) and func.attr.value == "use_sampler" and call.args:
                 built = program.flow.origins(script, func.value)
                 if any(origin.node is site.call for origin in built) and _deals(program, script, call.args[0].value):
-                    return True
+                    if not _is_split(site) or _is_trained(program, site, script, func.value):
+                        return True
     return False
+
+
+def _is_split(site: Site) -> bool:
+    """Whether a part of a dataset trains, so that a sampler may sit on another part."""
+    return any(
+        isinstance(step, cst.Call) and isinstance(step.func, cst.Attribute) and step.func.attr.value == "split"
+        for use in site.uses_as("train")
+        for _, step in use.methods
+    )
+
+
+def _is_trained(program: Program, site: Site, script: Script, part: cst.BaseExpression) -> bool:
+    """Whether the part of a split that gets a sampler is, by its name, the one that every training reads."""
+    chosen = _bound(script, part)
+    trained = {use.node for use in site.uses_as("train")}
+    sinks = [sink for sink in program.roles.sinks if sink.node in trained and sink.dataset is not None]
+    return bool(chosen and sinks) and all(
+        sink.script is script and bool(chosen & _bound(script, sink.dataset))
+        for sink in sinks
+        if sink.dataset is not None
+    )
+
+
+def _bound(script: Script, node: cst.CSTNode | None, depth: int = 0) -> set[Binding]:
+    """Return the bindings of the name that a dataset expression starts from, and of those it was bound from."""
+    while isinstance(node, (cst.Call, cst.Attribute)):
+        node = node.func if isinstance(node, cst.Call) else node.value
+    if not isinstance(node, cst.Name) or depth > 10:
+        return set()
+    found = set(script.bindings.lookup(node))
+    for binding in tuple(found):
+        if not binding.path:
+            found |= _bound(script, binding.value, depth + 1)
+    return found
 
 
 def _deals(program: Program, script: Script, sampler: cst.BaseExpression) -> bool:
