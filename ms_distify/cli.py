@@ -12,24 +12,23 @@ from typing import Annotated, Optional
 import typer
 
 from . import __version__
-from .convert import Conversion, InputError, convert
+from .convert import InputError, convert
 from .delivery import (
     Choice,
     deliver,
     exit_code,
     one_line,
     report,
-    settings_for,
     show_diff,
     shown,
     write_launcher,
 )
 from .exits import BUG, INTERRUPTED, USAGE, Stop, reason
+from .report.progress import progress
 from .report.streams import emit, tell
-from .settings import MAX_SEED, Settings
+from .settings import MAX_SEED
 from .stack import WORKER
-
-ISSUES = "please report it with the file that causes it"
+from .together import BugError, convert_together, settings_for
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 tools = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
@@ -52,7 +51,7 @@ def convert_command(
     paths: Annotated[list[str], typer.Argument(help="Scripts or folders; - reads standard input.", show_default=False)],
     output: Annotated[
         Optional[Path],
-        typer.Option("--output", "-o", help="Write the converted script here."),
+        typer.Option("--output", "-o", help="Write the converted script, or a converted copy of the folder, here."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the diff, write nothing.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if anything would change.")] = False,
@@ -87,7 +86,11 @@ def convert_command(
             import traceback
 
             tell(traceback.format_exc().rstrip())
-        tell(f"ms-distify: internal error: {one_line(error)}; nothing was written; {ISSUES} (--debug)")
+        what, where = (error.text, error.file) if isinstance(error, BugError) else (one_line(error), "the file")
+        tell(
+            f"ms-distify: internal error: {what}; nothing was written; "
+            f"please report it with {where} that causes it (--debug)"
+        )
         code = BUG
     raise typer.Exit(code)
 
@@ -102,25 +105,23 @@ def _run(paths: list[str], choice: Choice, seed: Optional[int], stdin_filename: 
         return _standard_input(choice, seed, stdin_filename)
     if "-" in paths:
         raise Stop("standard input (-) does not go with other files")
+    if choice.output is not None and (len(paths) > 1 or os.path.isdir(paths[0])):
+        from .project_output import copy_project, project_folder
+
+        return copy_project(project_folder(paths, choice.output), choice, seed)
     files = _files(paths)
     if not any(modes):
-        example = f"{Path(paths[0]).stem}_dist.py"
-        raise Stop(f"say what to do: -o {example}, --dry-run, --check or --in-place")
-    if choice.output is not None and (len(paths) > 1 or Path(paths[0]).is_dir()):
-        raise Stop("-o takes one script; use --in-place for several files or a folder")
+        path = Path(paths[0])
+        example = f"../{path.resolve().name}_dist" if path.is_dir() else f"{path.stem}_dist.py"
+        raise Stop(f"say what to do: -o {shown(Path(example))}, --dry-run, --check or --in-place")
     if not files:
         tell(f"no Python files in {' '.join(paths)}")
-    named = frozenset(file.resolve() for file in files)
-    results: list[tuple[Path, Conversion]] = []
-    failed = False
-    for file in files:
-        try:
-            results.append((file, _convert_file(file, seed, named, not (choice.dry_run or choice.check))))
-        except Stop as stop:  # the other files have their own right to a report
-            tell(f"ms-distify: {stop}")
-            failed = True
-    code = deliver(results, choice)
-    return USAGE if failed else code
+    with progress(len(files), shown=not choice.quiet) as advance:
+        together = convert_together(files, seed, recheck=not (choice.dry_run or choice.check), advance=advance)
+    for line in together.failures:  # the other files have their own right to a report
+        tell(f"ms-distify: {line}")
+    code = deliver(together, choice)
+    return USAGE if together.failures else code
 
 
 def _files(paths: list[str]) -> list[Path]:
@@ -153,33 +154,14 @@ def _below(folder: str) -> Iterator[Path]:
         yield from (Path(here, name) for name in files if name.endswith(".py"))
 
 
-def _convert_file(file: Path, seed: Optional[int], named: frozenset[Path], recheck: bool) -> Conversion:
-    try:
-        source = file.read_bytes()
-    except OSError as error:
-        raise Stop(f"{file}: {reason(error)}") from None
-    return _convert(source, str(file), settings_for(file.resolve().parent, seed), file, named, recheck)
-
-
-def _convert(
-    source: bytes,
-    path: str,
-    settings: Settings,
-    file: Optional[Path],
-    named: frozenset[Path],
-    recheck: bool,
-) -> Conversion:
-    try:
-        return convert(source, path, settings, file=file, named=named, recheck=recheck)
-    except InputError as error:
-        raise Stop(str(error)) from None
-
-
 def _standard_input(choice: Choice, seed: Optional[int], name: str) -> int:
     source = sys.stdin.buffer.read() if sys.stdin is not None else b""
     file = Path(name) if name != "<stdin>" else None
     settings = settings_for((file.resolve().parent if file else Path.cwd()), seed)
-    result = _convert(source, name, settings, file, frozenset(), not (choice.dry_run or choice.check))
+    try:
+        result = convert(source, name, settings, file=file, recheck=not (choice.dry_run or choice.check))
+    except InputError as error:
+        raise Stop(str(error)) from None
     report([result], choice)
     if choice.dry_run:
         show_diff(result)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +34,8 @@ class Conversion:
         output: the converted bytes; the original where nothing changes or the program is refused.
         findings: what was decided about every site of the program, in the order of files and lines.
         trains: whether the file starts a training program.
+        modules: further files that change with it, with their new bytes.
+        files: the local files that the program is made of, resolved, itself first; empty where it was not read.
     """
 
     path: str
@@ -41,7 +44,7 @@ class Conversion:
     findings: tuple[Finding, ...]
     trains: bool
     modules: tuple[tuple[Path, bytes], ...] = ()
-    scripts: int = 1
+    files: tuple[Path, ...] = ()
 
     @property
     def changed(self) -> bool:
@@ -62,6 +65,7 @@ def convert(
     file: Path | None = None,
     named: frozenset[Path] = frozenset(),
     recheck: bool = True,
+    overlay: Mapping[Path, bytes] | None = None,
 ) -> Conversion:
     """Convert one training program.
 
@@ -73,6 +77,8 @@ def convert(
         named: further files the user named, which may be rewritten with it.
         recheck: also convert the output again and see that nothing changes, as it should be before anything is
             written; it takes as long as the conversion.
+        overlay: what some of the files it imports will hold, by resolved path: as the conversion of another program
+            leaves them. ``source`` itself is taken as given.
 
     Returns:
         The conversion; a refused program comes back with its bytes untouched.
@@ -92,7 +98,7 @@ def convert(
     def pipeline() -> Conversion:
         entry = read_script(source, path, file)
         try:
-            return _convert(entry, chosen, named, recheck)
+            return _convert(entry, chosen, named, recheck, overlay or {})
         except RecursionError:
             if entry.tree.depth() < _DEEP:
                 raise  # the program is no deeper than others: a bug of ours
@@ -109,17 +115,21 @@ def convert(
 _DEEP = 2_000
 
 
-def _convert(entry: Script, settings: Settings, named: frozenset[Path], recheck: bool) -> Conversion:
+def _convert(
+    entry: Script, settings: Settings, named: frozenset[Path], recheck: bool, overlay: Mapping[Path, bytes]
+) -> Conversion:
     from .plan.scope import idle as idle_because
     from .plan.scope import unnamed
     from .reading.program import Program
     from .writing.writer import write
 
     program = Program(entry, named)
+    program.project.override(overlay)
     source = entry.source.raw
+    files = tuple(script.file.resolve() for script in program.scripts if script.file is not None)
     idle = idle_because(program)
     if idle is not None and idle.status != REFUSED:
-        return Conversion(entry.path, source, source, (idle,), trains=False)
+        return Conversion(entry.path, source, source, (idle,), trains=False, files=files)
     decisions = _decide(program, settings)
     if idle is not None:
         decisions.insert(0, Decision(idle))
@@ -131,20 +141,20 @@ def _convert(entry: Script, settings: Settings, named: frozenset[Path], recheck:
         key=lambda f: (order.get(f.path, 0), f.line, f.code, f.column),
     )
     if any(finding.status == REFUSED for finding in findings):
-        return Conversion(entry.path, source, source, tuple(findings), trains=True, scripts=len(program.scripts))
+        return Conversion(entry.path, source, source, tuple(findings), trains=True, files=files)
     texts = write(edits)
     output = entry.source.encode(texts[entry]) if entry in texts else source
     modules = tuple(
         (script.file, script.source.encode(text))
         for script, text in texts.items()
-        if script is not entry and script.file is not None
+        if script is not entry and script.file is not None and text != script.source.text
     )
     if not edits:
         findings.insert(0, Finding("MSD606", KEPT, entry.path, 1, 1, "already distributed: nothing is missing"))
-    result = Conversion(entry.path, source, output, tuple(findings), True, modules, len(program.scripts))
+    result = Conversion(entry.path, source, output, tuple(findings), True, modules, files)
     _check_parses(result, entry.path)
     if recheck:
-        _check_stable(result, entry, settings)
+        _check_stable(result, entry, settings, overlay)
     return result
 
 
@@ -192,7 +202,7 @@ def _parses(source: bytes) -> bool:
     return True
 
 
-def _check_stable(result: Conversion, entry: Script, settings: Settings) -> None:
+def _check_stable(result: Conversion, entry: Script, settings: Settings, overlay: Mapping[Path, bytes]) -> None:
     """Check our own output as black does: a second run leaves it alone.
 
     Raises:
@@ -207,7 +217,7 @@ def _check_stable(result: Conversion, entry: Script, settings: Settings) -> None
         return
     try:
         again = Program(read_script(result.output, entry.path, entry.file))
-        again.project.override(dict(result.modules))
+        again.project.override({**overlay, **dict(result.modules)})
         edits = [edit for decision in _decide(again, settings) for edit in decision.edits]
     except SourceError as error:
         raise AssertionError(f"the output does not parse: {error.reason}, line {error.line}") from None

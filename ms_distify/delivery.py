@@ -14,7 +14,8 @@ from .exits import DIFFERENT, OK, REFUSAL, Stop, reason
 from .model import REFUSED
 from .report.streams import coloured, emit, tell
 from .report.terminal import finding_lines, summary, unified_diff
-from .settings import Settings, SettingsError, from_pyproject
+from .report.totals import totals
+from .together import Together, settings_for
 
 if TYPE_CHECKING:
     from .writing.files import Target
@@ -32,14 +33,6 @@ class Choice:
     quiet: bool
 
 
-def settings_for(folder: Path, seed: int | None) -> Settings:
-    """Return the settings that hold in a folder, with the command line's over them."""
-    try:
-        return from_pyproject(folder).over(seed=seed)
-    except SettingsError as error:
-        raise Stop(str(error)) from None
-
-
 def exit_code(results: list[Conversion], choice: Choice) -> int:
     """Return the exit code of some conversions (README)."""
     refused = any(result.refused for result in results)
@@ -48,51 +41,57 @@ def exit_code(results: list[Conversion], choice: Choice) -> int:
     return REFUSAL if refused else OK
 
 
-def deliver(results: list[tuple[Path, Conversion]], choice: Choice) -> int:
+def deliver(together: Together, choice: Choice) -> int:
     """Report conversions, show or write what was asked for, and return the exit code."""
-    conversions = [result for _, result in results]
+    conversions = [result for _, result in together.results]
     report(conversions, choice)
     if choice.dry_run:
-        for result in conversions:
-            show_diff(result)
+        _show_diffs(together)
     elif choice.in_place:
-        _write_in_place(results, choice)
-    elif choice.output is not None and not choice.check and results and not results[0][1].refused:
-        _write_output(*results[0], choice.output, choice)
+        _write_in_place(together, choice)
+    elif choice.output is not None and conversions and not conversions[0].refused:
+        _write_output(*together.results[0], choice.output, choice)
     return exit_code(conversions, choice)
 
 
-def report(results: list[Conversion], choice: Choice) -> None:
-    """Say what was decided about every site, then the sums, then refusals once more where many lines went before."""
+def report(results: list[Conversion], choice: Choice, *, copied: bool = False) -> None:
+    """Say what was decided about every site, then the sums, then refusals once more where many lines went before.
+
+    Args:
+        results: the conversions.
+        choice: what becomes of them.
+        copied: a copy is made that holds what is refused too.
+    """
     colour = coloured(sys.stderr)
+    looked = choice.check or choice.dry_run
     for result in results:
         findings = [f for f in result.findings if f.status == REFUSED] if choice.quiet else result.findings
         if not result.trains and len(results) > 1:
             continue  # a folder's modules are summed up, not listed
-        for line in finding_lines(
-            findings, colour=colour, written=not (result.refused or choice.check or choice.dry_run)
-        ):
+        for line in finding_lines(findings, colour=colour, written=not (result.refused or looked)):
             tell(line)
         if not result.trains and not choice.quiet:
             tell(f"nothing to do for {result.path}")
     if not choice.quiet and results:
         every = [finding for result in results if result.trains for finding in result.findings]
         if every:
-            written = not (choice.check or choice.dry_run or any(result.refused for result in results))
-            tell(summary(every, written=written))
-        idle = sum(not result.trains for result in results)
-        if len(results) > 1 and idle:
-            tell(f"{idle} of {len(results)} files are modules or programs that start no training: left alone")
-    if any(result.refused for result in results):
-        refused = sum(result.refused for result in results)
-        tell(
-            f"refused: {refused} program{'s' * (refused > 1)}; "
-            f"nothing was written for {'them' if refused > 1 else 'it'}"
-        )
-        if not choice.quiet and sum(len(result.findings) for result in results) > 8:
-            # Once more, where the reader looks: the others may have scrolled away.
-            for line in dict.fromkeys(_refusals(results)):
+            tell(summary(every, written=not (looked or any(result.refused for result in results))))
+        if len(results) > 1:
+            for line in totals(results, written=not looked):
                 tell(line)
+    _report_refusals([result for result in results if result.refused], choice, copied=copied)
+
+
+def _report_refusals(refused: list[Conversion], choice: Choice, *, copied: bool) -> None:
+    if not refused:
+        return
+    several = len(refused) > 1
+    what = "the copy holds {} unchanged, for one card" if copied else "nothing was written for {}"
+    tell(f"refused: {len(refused)} program{'s' * several}; {what.format('them' if several else 'it')}")
+    if not choice.quiet and sum(len(result.findings) for result in refused) > 8:
+        # Once more, where the reader looks: the others may have scrolled away.
+        for line in dict.fromkeys(_refusals(refused)):
+            tell(line)
 
 
 def _refusals(results: list[Conversion]) -> Iterator[str]:
@@ -113,23 +112,23 @@ def show_diff(result: Conversion) -> None:
         emit(unified_diff(file.read_bytes(), content, str(file), colour=colour))
 
 
-def _write_in_place(results: list[tuple[Path, Conversion]], choice: Choice) -> None:
+def _show_diffs(together: Together) -> None:
+    """Print one diff for every file that changes, under the names that the user gave."""
+    colour = coloured(sys.stdout)
+    names = {file.resolve(): result.path for file, result in reversed(together.results)}
+    for path, content in together.contents.items():
+        emit(unified_diff(path.read_bytes(), content, names.get(path, str(path)), colour=colour))
+
+
+def _write_in_place(together: Together, choice: Choice) -> None:
     from .writing.files import Target
 
-    contents: dict[Path, bytes] = {}
-    for file, result in results:
-        if result.refused:
-            continue
-        for path, content in [(file, result.output), *result.modules] if result.changed else result.modules:
-            known = contents.setdefault(path.resolve(), content)
-            if known != content:
-                raise Stop(f"{path}: two programs need it changed differently; convert them one at a time", REFUSAL)
-    _write([Target(path, content) for path, content in contents.items()])
+    write([Target(path, content) for path, content in together.contents.items()])
     if choice.quiet:
         return
-    for path in contents:
+    for path in together.contents:
         tell(f"rewrote {os.path.relpath(path)}")
-    for file, result in results:
+    for file, result in together.results:
         if result.trains and not result.refused and (result.changed or result.modules):
             script = shown(file)
             tell(f"start with a launcher, written by: ms-distify launcher {script}; or with msrun --join=True {script}")
@@ -159,17 +158,22 @@ def _write_output(file: Path, result: Conversion, output: Path, choice: Choice) 
     mode = file.stat().st_mode & 0o777
     settings = settings_for(file.resolve().parent, None)
     script = beside.render_for(output, result.output, default_ranks=settings.ranks)
-    _write(
+    write(
         [
             Target(output, result.output, mode if present is None else None),
-            Target(launch, script.encode("utf-8", "surrogateescape"), mode | 0o100 | (mode & 0o044) >> 2),
+            Target(launch, script.encode("utf-8", "surrogateescape"), launcher_mode(mode)),
         ]
     )
     if choice.quiet:
         return
-    if result.scripts > 1 and output.resolve().parent != file.resolve().parent:
+    if len(result.files) > 1 and output.resolve().parent != file.resolve().parent:
         tell(f"note: {result.path} imports files beside it; {output} will not find them in its folder")
     tell(f"wrote {output} and {launch}; start with: bash {shown(launch)} -n {settings.ranks}")
+
+
+def launcher_mode(mode: int) -> int:
+    """Return the permission bits of a launcher: those of its script, and whoever may read it may run it."""
+    return mode | 0o100 | (mode & 0o044) >> 2
 
 
 def _present(path: Path) -> bytes | None:
@@ -190,7 +194,12 @@ def _present(path: Path) -> bytes | None:
         raise Stop(f"{path}: {reason(error)}") from None
 
 
-def _write(targets: list[Target]) -> None:
+def write(targets: list[Target]) -> None:
+    """Write files, all or none.
+
+    Raises:
+        Stop: one cannot be written.
+    """
     from .writing.files import write_all
 
     try:
@@ -232,5 +241,5 @@ def write_launcher(script: Path, ranks: int, *, force: bool) -> Path:
     if present is not None and not force and not is_ours(_text(present)):
         raise Stop(f"{launch}: was not written by ms-distify; move it away or use --force")
     text = beside.render_for(script, content, default_ranks=ranks)
-    _write([Target(launch, text.encode("utf-8", "surrogateescape"), 0o755)])
+    write([Target(launch, text.encode("utf-8", "surrogateescape"), 0o755)])
     return launch

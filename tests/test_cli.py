@@ -209,7 +209,7 @@ def test_folder(here: Path) -> None:
     assert ran.code == 0
     rewritten = [f for f in contents(here) if f.startswith("src/") and OURS in str(contents(here)[f])]
     assert rewritten == ["src/a.py", "src/deep/b.py"]
-    assert "1 of 3 files are modules or programs that start no training" in ran.err
+    assert "programs: 2 converted, 0 refused, 1 of 3 files start no training\n" in ran.err
 
 
 @pytest.mark.parametrize("name", ["..", "../sub/..", "/absolute"])
@@ -407,8 +407,9 @@ def test_one_of_several_unreadable(here: Path) -> None:
         pytest.param(["-", "train.py", "--check"], "does not go with other files", id="stdin and a file"),
         pytest.param(["-", "-o", "a.py"], "standard input", id="stdin and output"),
         pytest.param(["-", "--in-place"], "standard input", id="stdin in place"),
+        pytest.param(["folder", "--seed", "1"], "say what to do: -o ../folder_dist", id="no mode for a folder"),
         pytest.param(["train.py", "other.py", "-o", "a.py"], "-o takes one script", id="two and output"),
-        pytest.param(["folder", "-o", "a.py"], "-o takes one script", id="folder and output"),
+        pytest.param(["folder", "-o", "a.py"], "a.py: a folder is copied to a folder", id="folder and output"),
         pytest.param(["train.py", "-o", "folder"], "folder: is a directory", id="output a folder"),
         pytest.param(["train.py", "-o", "train.py"], "use --in-place", id="output the input"),
         pytest.param(["train.py", "-o", "./train.py"], "use --in-place", id="output the input, spelled otherwise"),

@@ -6,7 +6,7 @@ additions to ``sys.path``; relative imports from the importing file. Anything no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -40,7 +40,7 @@ class Project:
         self._homes: dict[cst.CSTNode, Script] = {}
         self._homed: set[Script] = set()
 
-    def override(self, contents: dict[Path, bytes]) -> None:
+    def override(self, contents: Mapping[Path, bytes]) -> None:
         """Read some files as if they had other contents; call it before anything is asked."""
         self._overrides = {file.resolve(): content for file, content in contents.items()}
 
