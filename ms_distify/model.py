@@ -128,7 +128,22 @@ class Insert:
     needs: tuple[Need, ...] = ()
 
 
-Edit = Union[AddKeywords, AddParameters, Replace, Wrap, Guard, Move, Insert]
+@dataclass(frozen=True)
+class Define:
+    """Define a function at the head of a file, below its imports.
+
+    Attributes:
+        name: the function's name.
+        lines: its source, without indentation; unknown to the file before.
+    """
+
+    script: Script
+    name: str
+    lines: tuple[str, ...]
+    needs: tuple[Need, ...] = ()
+
+
+Edit = Union[AddKeywords, AddParameters, Replace, Wrap, Guard, Move, Insert, Define]
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,9 @@ BUILDS_TRAIN_CELL = frozenset({"mindspore.amp.build_train_network", "mindspore.b
 GRAD_REDUCER = "mindspore.nn.DistributedGradReducer"
 DISTRIBUTED_SAMPLER = "mindspore.dataset.DistributedSampler"
 GENERATOR_DATASET = "mindspore.dataset.GeneratorDataset"
+PK_SAMPLER = "mindspore.dataset.PKSampler"
+# Samplers that draw; MindDataset, under a DistributedSampler, draws the same in every epoch (measured, 2.10).
+RANDOM_SAMPLERS = frozenset({"mindspore.dataset.RandomSampler", "mindspore.dataset.SubsetRandomSampler"})
 DATASET_ZIP = frozenset({"mindspore.dataset.zip", "mindspore.dataset.ZipDataset"})
 FILE_WRITER = "mindspore.mindrecord.FileWriter"
 
@@ -80,8 +83,21 @@ WRITER_DIRECTORIES = {
 RANK_CALLS = frozenset({GET_RANK, GET_GROUP_SIZE, "mindspore.communication.get_local_rank"})
 RANK_VARIABLES = frozenset({"RANK_ID", "RANK_SIZE", "DEVICE_ID", "DEVICE_NUM", "MS_NODE_ID", "LOCAL_RANK",
                             "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"})  # fmt: skip
+# What tells how many ranks there are, and not which one this is.
+SIZE_SOURCES = frozenset({GET_GROUP_SIZE, "RANK_SIZE", "DEVICE_NUM", "OMPI_COMM_WORLD_SIZE"})
 # Random generators that take a fresh seed from the system where they are given none.
 UNSEEDED = frozenset({"numpy.random.default_rng", "numpy.random.RandomState", "random.Random", "random.SystemRandom"})
+# Draws from the generators that whole modules share, without those that give a generator or its state.
+PYTHON_DRAWS = frozenset({f"random.{name}" for name in (
+    "betavariate", "choice", "choices", "expovariate", "gauss", "getrandbits", "lognormvariate", "normalvariate",
+    "randint", "random", "randrange", "sample", "shuffle", "triangular", "uniform", "vonmisesvariate")})  # fmt: skip
+NUMPY_DRAWS = frozenset({f"numpy.random.{name}" for name in (
+    "beta", "binomial", "choice", "dirichlet", "exponential", "gamma", "laplace", "multinomial",
+    "multivariate_normal", "normal", "permutation", "poisson", "rand", "randint", "randn", "random",
+    "random_integers", "random_sample", "ranf", "sample", "shuffle", "standard_normal", "uniform")})  # fmt: skip
+# Those that choose or order things.
+CHOOSING = frozenset({"choice", "choices", "permutation", "sample", "shuffle"})
+PYTHON_SEED, NUMPY_SEED = "random.seed", "numpy.random.seed"
 # What differs from process to process.
 VARYING_CALLS = frozenset({"time.time", "time.time_ns", "time.perf_counter", "os.getpid", "os.urandom", "uuid.uuid4",
                            "uuid.uuid1", "datetime.datetime.now", "random.randint", "random.random",
@@ -91,6 +107,8 @@ VARYING_CALLS = frozenset({"time.time", "time.time_ns", "time.perf_counter", "os
 # Dataset methods that give an iterator over the rows, not a dataset.
 ITERATORS = frozenset({"create_tuple_iterator", "create_dict_iterator"})
 
+# Dataset methods that put a sampler on a dataset.
+SAMPLER_METHODS = frozenset({"use_sampler", "add_sampler"})
 # Methods of library objects that are asked for.
 METHODS = frozenset({"train", "fit", "eval", "build", "step"})
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import libcst as cst
 
 from ..mindspore import catalog, names
-from ..reading.bindings import Binding, dotted
-from ..reading.flow import Edge
+from ..reading.bindings import dotted
+from ..reading.flow import Edge, Origin
 from ..reading.keywords import star_keywords
+from ..reading.origin import Part
 from ..reading.program import Program
 from ..reading.roles import Site, argument
 from ..reading.script import Script
@@ -52,56 +54,60 @@ def sharding(program: Program, startup: Startup, site: Site) -> Sharding:
     stars = star_keywords(flow, site.script, site.call)
     if stars and "num_shards" in stars and any(program.mentions_rank(*item) for item in stars["num_shards"]):
         return YES
-    if _dealt_later(program, site):
+    if _dealt_later(program, site) or _dealt_in_source(program, site):
         return YES
     return _one_card_branch(program, site)
 
 
-def _dealt_later(program: Program, site: Site) -> bool:
-    """Whether ``use_sampler`` puts a sampler that deals rows on what a constructor built, after a ``split`` too."""
+def used_samplers(program: Program, site: Site) -> Iterator[tuple[Script, cst.Call, list[Origin]]]:
+    """Yield the ``use_sampler`` and ``add_sampler`` calls on what a constructor built.
+
+    Yields:
+        The file, the call, and the ways on which the constructor's dataset gets there (for a part of a ``split``:
+        which part).
+    """
     for script in program.scripts:
         for call in script.bindings.calls:
             func = call.func
-            if isinstance(func, cst.Attribute) and func.attr.value == "use_sampler" and call.args:
-                built = program.flow.origins(script, func.value)
-                if any(origin.node is site.call for origin in built) and _deals(program, script, call.args[0].value):
-                    if not _is_split(site) or _is_trained(program, site, script, func.value):
-                        return True
-    return False
+            if isinstance(func, cst.Attribute) and func.attr.value in names.SAMPLER_METHODS and call.args:
+                built = [o for o in program.flow.origins(script, func.value) if o.node is site.call]
+                if built:
+                    yield script, call, built
 
 
-def _is_split(site: Site) -> bool:
-    """Whether a part of a dataset trains, so that a sampler may sit on another part."""
-    return any(
-        isinstance(step, cst.Call) and isinstance(step.func, cst.Attribute) and step.func.attr.value == "split"
-        for use in site.uses_as("train")
-        for _, step in use.methods
-    )
+def _dealt_later(program: Program, site: Site) -> bool:
+    """Whether a sampler that deals rows is put on what a constructor built, after a ``split`` on all that trains."""
+    wanted = {(part_of(part) if (part := last(use.parts)) else None) for use in site.uses_as("train")}
+    dealt: set[tuple[cst.Call, int | None] | None] = set()
+    for script, call, built in used_samplers(program, site):
+        if _deals(program, script, call.args[0].value):
+            for origin in built:
+                part = last(origin.parts)
+                dealt.add(part_of(part) if part is not None else None)
+    return bool(dealt) and wanted <= dealt
 
 
-def _is_trained(program: Program, site: Site, script: Script, part: cst.BaseExpression) -> bool:
-    """Whether the part of a split that gets a sampler is, by its name, the one that every training reads."""
-    chosen = _bound(script, part)
-    trained = {use.node for use in site.uses_as("train")}
-    sinks = [sink for sink in program.roles.sinks if sink.node in trained and sink.dataset is not None]
-    return bool(chosen and sinks) and all(
-        sink.script is script and bool(chosen & _bound(script, sink.dataset))
-        for sink in sinks
-        if sink.dataset is not None
-    )
+def last(parts: tuple[Part, ...]) -> Part | None:
+    """Return the part that the last ``split`` gave."""
+    return parts[0] if parts else None
 
 
-def _bound(script: Script, node: cst.CSTNode | None, depth: int = 0) -> set[Binding]:
-    """Return the bindings of the name that a dataset expression starts from, and of those it was bound from."""
-    while isinstance(node, (cst.Call, cst.Attribute)):
-        node = node.func if isinstance(node, cst.Call) else node.value
-    if not isinstance(node, cst.Name) or depth > 10:
-        return set()
-    found = set(script.bindings.lookup(node))
-    for binding in tuple(found):
-        if not binding.path:
-            found |= _bound(script, binding.value, depth + 1)
-    return found
+def part_of(part: Part) -> tuple[cst.Call, int | None]:
+    """Return what tells one part of one split from others."""
+    return part.call, part.index
+
+
+def _dealt_in_source(program: Program, site: Site) -> bool:
+    """Whether the source of a ``GeneratorDataset`` is told rank and group size, and so deals its rows itself."""
+    if site.name != "GeneratorDataset":
+        return False
+    source = argument(site.call, 0, "source")
+    made: list[tuple[Script, cst.CSTNode | None]] = [(site.script, source)]
+    if isinstance(source, cst.Name):
+        made = [(site.script, binding.value) for binding in site.script.bindings.lookup(source)]
+    elif source is not None:
+        made += [(origin.script, origin.node) for origin in program.flow.origins(site.script, source)]
+    return any(isinstance(call, cst.Call) and program.told(script, call) for script, call in made)
 
 
 def _deals(program: Program, script: Script, sampler: cst.BaseExpression) -> bool:
@@ -194,4 +200,4 @@ def _decided(program: Program, site: Site, branching: cst.If | cst.IfExp) -> Sha
     return YES
 
 
-__all__ = ["NO", "YES", "Sharding", "constructor_argument", "sharding"]
+__all__ = ["NO", "YES", "Sharding", "constructor_argument", "last", "part_of", "sharding", "used_samplers"]

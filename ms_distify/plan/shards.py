@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Optional
 
 import libcst as cst
 
@@ -15,6 +16,8 @@ from ..reading.script import Script
 from .startup import Startup
 
 SIZE_PARAMETER, RANK_PARAMETER = "num_shards", "shard_id"
+# What a call passes for size and rank.
+Given = tuple[Optional[cst.BaseExpression], Optional[cst.BaseExpression]]
 # What stands for "all rows, on one card" where someone wrote it out.
 _ONE_CARD = (None, 0, 1)
 
@@ -68,7 +71,7 @@ class Shards:
         self._given: dict[tuple[cst.CSTNode, str], str] = {}
         self._all_the_way = False
 
-    def supply(self, site: Site, given: tuple[cst.BaseExpression | None, cst.BaseExpression | None]) -> Supply:
+    def supply(self, site: Site, given: Given = (None, None)) -> Supply:
         """Return what to pass to the constructor of a training dataset.
 
         Args:
@@ -78,27 +81,43 @@ class Shards:
         Raises:
             CannotReachError: somewhere on the way nothing can be passed on.
         """
+        ways = [use.calls for use in site.uses_as("train")] or [()]
+        return self.supply_at(site.script, site.call, ways, given)
+
+    def supply_at(
+        self, script: Script, call: cst.Call, ways: list[tuple[Edge, ...]], given: Given = (None, None)
+    ) -> Supply:
+        """Return what rank and size are called at any call on the way of a training dataset.
+
+        Args:
+            script: the file of ``call``.
+            call: the call.
+            ways: for each training, the calls between it and ``call``, outermost first.
+            given: what the call passes for size and rank now.
+
+        Raises:
+            CannotReachError: somewhere on the way nothing can be passed on.
+        """
         try:
-            return self._agreed(self._supply(site, given))
+            return self._agreed(self._supply(script, call, ways, given))
         except _ConflictError:
             self._all_the_way = True  # two ways meet in one call, and one of them must pass through it
         try:
-            return self._agreed(self._supply(site, given))
+            return self._agreed(self._supply(script, call, ways, given))
         except _ConflictError as conflict:
             raise CannotReachError(f"two ways that need different ranks meet at {conflict}") from None
         finally:
             self._all_the_way = False
 
-    def _supply(self, site: Site, given: tuple[cst.BaseExpression | None, cst.BaseExpression | None]) -> Supply:
-        ways = [use.calls for use in site.uses_as("train")] or [()]
-        direct = all(self._in_sight(site.script, site.call, edges) for edges in ways)
+    def _supply(self, script: Script, call: cst.Call, ways: list[tuple[Edge, ...]], given: Given) -> Supply:
+        direct = all(self._in_sight(script, call, edges) for edges in ways)
         result: Supply | None = None
         for edges in ways:
-            found = self._bring(site.script, site.call, edges, given, direct=direct)
+            found = self._bring(script, call, edges, given, direct=direct)
             if result is None:
                 result = found
             elif (result.size, result.rank) != (found.size, found.rank):
-                raise _ConflictError(site.script.where(site.call))
+                raise _ConflictError(script.where(call))
             else:
                 result.join(found)
         assert result is not None
@@ -131,7 +150,7 @@ class Shards:
         script: Script,
         node: cst.Call,
         edges: tuple[Edge, ...],
-        given: tuple[cst.BaseExpression | None, cst.BaseExpression | None],
+        given: Given,
         *,
         direct: bool = False,
         depth: int = 0,
@@ -209,7 +228,7 @@ class Shards:
         self,
         script: Script,
         function: cst.FunctionDef,
-        given: tuple[cst.BaseExpression | None, cst.BaseExpression | None],
+        given: Given,
     ) -> Carriers:
         """Return the parameters that carry size and rank into a function: its own, or new ones."""
         found = [

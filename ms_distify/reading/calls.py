@@ -204,6 +204,20 @@ class Calls:
                     position += 1
         return ... if any(arg.star for _, args in passes for arg in args) else None
 
+    def starred(self, script: Script, call: cst.Call, function: Function, name: str) -> tuple[cst.Arg, int] | None:
+        """Return the ``*`` argument that fills a parameter, and with which of its elements; None if that is not sure."""
+        in_order = self._positional(script, function)
+        if self._partials.get((call, function), ()) or name not in in_order:
+            return None
+        for index, arg in enumerate(call.args):
+            behind = call.args[index + 1 :]
+            if arg.star == "*" and not any(other.star or other.keyword is None for other in behind):
+                element = in_order.index(name) - index
+                return (arg, element) if element >= 0 else None
+            if arg.star or arg.keyword is not None:
+                return None
+        return None
+
     def _positional(self, script: Script, function: Function) -> list[str]:
         """Return the parameters that positional arguments of a call fill, in order."""
         params = [*function.params.posonly_params, *function.params.params]

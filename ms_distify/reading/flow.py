@@ -114,7 +114,9 @@ class Flow:
             if self._level == 0:
                 self._steps = _MAX_STEPS
                 self._partly.clear()
-        unique = {(o.node, o.kind, o.qualified, o.calls, o.selectors, o.methods, o.partials): o for o in walked}
+        unique = {
+            (o.node, o.kind, o.qualified, o.calls, o.selectors, o.methods, o.parts, o.partials): o for o in walked
+        }
         found = list(unique.values())
         if cuts == self._cuts or not self._open:
             self._known[key] = found
@@ -171,7 +173,9 @@ class Flow:
             yield at.origin("unknown", node, reason="calls nest too deeply to be followed")
             return
         for origin in self.origins(at.script, node, at.calls, at.selectors):
-            yield replace(origin, methods=at.methods + origin.methods) if at.methods else origin
+            if at.methods or at.parts:
+                origin = replace(origin, methods=at.methods + origin.methods, parts=at.parts + origin.parts)
+            yield origin
 
     def _step(self, node: cst.CSTNode, at: At) -> Iterator[Origin]:
         """Go one step back from an expression."""
@@ -272,7 +276,11 @@ class Flow:
     ) -> Iterator[Origin]:
         """Go on at what a call passes for a parameter."""
         value = self.argument(script, call, function, param.name.value)
-        if value is ... or param.star:
+        starred = self._calls.starred(script, call, function, param.name.value) if value is ... else None
+        if starred is not None and not param.star:
+            arg, element = starred
+            yield from self.walk(arg.value, replace(at, script=script).taking(("item", element), *at.selectors))
+        elif value is ... or param.star:
             at = replace(at, script=script)
             yield at.origin("unknown", call, reason=f"{param.name.value} comes from * or ** arguments")
         elif isinstance(value, tuple):

@@ -11,7 +11,7 @@ import libcst as cst
 from ..mindspore import catalog, names
 from . import members
 from .bindings import literal
-from .origin import ELEMENT, At, Origin
+from .origin import ELEMENT, At, Origin, Part
 
 if TYPE_CHECKING:
     from .flow import Flow
@@ -63,7 +63,10 @@ def dataset_step(flow: Flow, node: cst.Call, callee: Origin, at: At) -> Iterator
         return None
     inner = replace(at, methods=(*at.methods, (at.script, node)))
     if method.returns == "datasets":  # split(): whichever part, it comes from here
-        inner = replace(inner, selectors=at.selectors[1:])
+        kind, key = at.selectors[0] if at.selectors else ELEMENT
+        index = key if kind == "item" and isinstance(key, int) else None
+        part = Part(at.script, node, index, at.calls)
+        inner = replace(inner, selectors=at.selectors[1:], parts=(*at.parts, part))
     return _behind(flow, node, method.name, inner)
 
 

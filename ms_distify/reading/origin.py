@@ -28,6 +28,23 @@ class Edge:
 
 
 @dataclass(frozen=True)
+class Part:
+    """One of the parts that a ``split`` gives.
+
+    Attributes:
+        script: the file of ``call``.
+        call: the ``split`` call.
+        index: which part; None where that is not told.
+        calls: the calls walked into on the way to it, outermost first.
+    """
+
+    script: Script
+    call: cst.Call
+    index: int | None
+    calls: tuple[Edge, ...] = ()
+
+
+@dataclass(frozen=True)
 class Origin:
     """Where a walk ended.
 
@@ -42,6 +59,7 @@ class Origin:
         selectors: what was still to be taken out of the value, e.g. its elements.
         methods: dataset methods passed on the way back, last applied first.
         reason: for unknown: why the walk ended.
+        parts: parts of ``split`` calls passed on the way back, last split first.
         partials: calls of ``functools.partial`` passed on the way back, outermost first; for functions.
     """
 
@@ -53,21 +71,23 @@ class Origin:
     selectors: Selectors = ()
     methods: tuple[Step, ...] = ()
     reason: str = ""
+    parts: tuple[Part, ...] = ()
     partials: tuple[tuple[Script, cst.Call], ...] = ()
 
 
 @dataclass(frozen=True)
 class At:
-    """A state of the walk: the file, the calls gone into, what to take out of the value, methods passed."""
+    """A state of the walk: the file, the calls gone into, what to take out of the value, what was passed."""
 
     script: Script
     calls: tuple[Edge, ...] = ()
     selectors: Selectors = ()
     methods: tuple[Step, ...] = ()
+    parts: tuple[Part, ...] = ()
 
     def origin(self, kind: str, node: cst.CSTNode, qualified: str = "", reason: str = "") -> Origin:
         """Return the origin in which the walk ends here."""
-        return Origin(kind, self.script, node, qualified, self.calls, self.selectors, self.methods, reason)
+        return Origin(kind, self.script, node, qualified, self.calls, self.selectors, self.methods, reason, self.parts)
 
     def taking(self, *selectors: Selector) -> At:
         """Return the state with these selectors to take instead."""

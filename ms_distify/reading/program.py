@@ -102,6 +102,15 @@ class Program:
         """Whether a value depends on the rank: get_rank(), get_group_size() or the launcher's variables."""
         return bool(self._sources(script, node, names.RANK_CALLS, names.RANK_VARIABLES))
 
+    def told(self, script: Script, call: cst.Call) -> bool:
+        """Whether a call is told both which rank this is and how many there are."""
+        rank = (names.RANK_CALLS - names.SIZE_SOURCES, names.RANK_VARIABLES - names.SIZE_SOURCES)
+        size = (names.RANK_CALLS & names.SIZE_SOURCES, names.RANK_VARIABLES & names.SIZE_SOURCES)
+        return all(
+            any(self._sources(script, arg.value, calls, variables) for arg in call.args)
+            for calls, variables in (rank, size)
+        )
+
     def clock(self, script: Script, node: cst.CSTNode) -> str:
         """Return what time or chance a value is made of, or nothing."""
         return self._sources(script, node, names.VARYING_CALLS, frozenset())

@@ -14,6 +14,7 @@ import libcst as cst
 
 from ..mindspore import names
 from .flow import Edge, Flow, Origin
+from .origin import Part
 from .project import Project
 from .script import Script
 from .sinks import Sink, Sinks, argument
@@ -32,6 +33,7 @@ class Use:
         how: what it is, for messages: "model.train at train.py:88".
         calls: the calls between the consumer and the constructor, outermost first.
         methods: the dataset methods between them, last applied first.
+        parts: the parts of ``split`` calls between them, last split first.
     """
 
     role: str
@@ -40,6 +42,12 @@ class Use:
     how: str
     calls: tuple[Edge, ...]
     methods: tuple[tuple[Script, cst.CSTNode], ...]
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def way(self) -> tuple[tuple[cst.Call, int | None], ...]:
+        """What tells datasets of one constructor apart: the calls to it, and which parts of it are taken."""
+        return (*((edge.call, None) for edge in self.calls), *((part.call, part.index) for part in self.parts))
 
 
 @dataclass(eq=False)
@@ -143,7 +151,7 @@ class Roles:
             if site is None:
                 lost.append(origin)
                 continue
-            site.uses.append(Use(sink.role, sink.script, sink.node, how, origin.calls, origin.methods))
+            site.uses.append(Use(sink.role, sink.script, sink.node, how, origin.calls, origin.methods, origin.parts))
             if sink.role == "train":
                 self._fed.add(sink.node)
         if not found:
@@ -154,6 +162,9 @@ class Roles:
         if not sink.must:
             return
         if sink.selectors:
+            if sink.node in self._fed:  # by a dataset here and by something else there
+                self.lost.extend((sink, origin) for origin in lost if origin.kind == "unknown")
+                return
             # Of loops one in a nest is fed by a dataset: that over the epochs is not, and need not be.
             if self._is_fed(sink) or self._runs(sink.script, body_of(sink.node), self._loops, set()):
                 return

@@ -23,6 +23,8 @@ CONTEXT, INIT, RANK, PARALLEL, RESET, SEED = "context", "init", "rank", "paralle
 BUILD, TRAIN = "build", "train"
 # Seeds of NumPy and of the datasets alone: `mindspore.set_seed` sets them too.
 PART_SEED = "part seed"
+# Seeds of Python's own generator, and draws from it and from NumPy's.
+PYTHON_SEED, DRAW = "python seed", "draw"
 _KINDS = {
     names.SET_CONTEXT: CONTEXT,
     names.SET_DEVICE: CONTEXT,
@@ -32,7 +34,8 @@ _KINDS = {
     names.SET_PARALLEL: PARALLEL,
     names.RESET_PARALLEL: RESET,
     names.SET_SEED: SEED,
-    "numpy.random.seed": PART_SEED,
+    names.NUMPY_SEED: PART_SEED,
+    names.PYTHON_SEED: PYTHON_SEED,
     names.DATASET_SEED: PART_SEED,
     names.TENSOR: BUILD,
     names.PARAMETER: BUILD,
@@ -269,6 +272,8 @@ class Timeline:
         last = qualified.rpartition(".")[2]
         if kind is not None:
             return kind, last
+        if qualified in names.PYTHON_DRAWS or qualified in names.NUMPY_DRAWS:
+            return DRAW, qualified
         if names.dataset_class(qualified) or names.is_optimizer(qualified) or names.is_train_cell(qualified):
             return BUILD, last
         if qualified in names.BUILDS_TRAIN_CELL:

@@ -17,6 +17,7 @@ from functools import lru_cache
 import libcst as cst
 
 from ..model import CHANGED, KEPT, NOTED, REFUSED, Decision, Edit, Finding, Need, texts
+from ..plan.helpers import Helpers
 from ..plan.reducers import Reducers
 from ..plan.sharding import Sharding, constructor_argument, sharding
 from ..plan.shards import Shards
@@ -36,6 +37,7 @@ class Context:
         self._startup: Startup | None = None
         self._shards: Shards | None = None
         self._reducers: Reducers | None = None
+        self._helpers: Helpers | None = None
         self.decisions: list[Decision] = []
 
     @property
@@ -58,6 +60,13 @@ class Context:
         if self._reducers is None:
             self._reducers = Reducers(self.program, self.startup, self.many_ranks)
         return self._reducers
+
+    @property
+    def helpers(self) -> Helpers:
+        """The functions that are put into the user's files."""
+        if self._helpers is None:
+            self._helpers = Helpers(self.startup)
+        return self._helpers
 
     def role(self, site: Site) -> tuple[str, str]:
         """Return the role of a dataset ("train", "eval", "read" or "none") and how it is known."""

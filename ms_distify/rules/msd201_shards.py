@@ -30,6 +30,7 @@ from ..reading.tree import walk
 from . import CHANGED, KEPT, NOTED, REFUSED, Context, constructor_argument, decide, rule
 from .msd202_sampler import keeps_out as sampler_keeps_out
 from .msd203_source import keeps_out as source_keeps_out
+from .msd206_split import keeps_out as split_keeps_out
 
 CODE = "MSD201"
 
@@ -72,19 +73,18 @@ def _training(context: Context, site: Site, how: str) -> Iterator[Decision]:
         yield decide(CODE, KEPT, script, call, f"{site.name} trains ({how}) and is sharded already")
     elif sharding.trouble:
         yield decide(CODE, REFUSED, script, call, f"{site.name} trains ({how}), but {sharding.trouble}")
-    elif not sampler_keeps_out(context, site) and not source_keeps_out(context, site):
+    elif not (sampler_keeps_out(context, site) or source_keeps_out(context, site) or split_keeps_out(site)):
         yield _shard(context, site, how)
 
 
 def _evaluated_too(context: Context, site: Site) -> list[Use]:
     """Return the evaluations that read what the very calls that build training data build."""
-    trains = {tuple(edge.call for edge in use.calls) for use in site.uses_as("train")}
+    trains = {use.way for use in site.uses_as("train")}
     sinks = {sink.node for sink in context.program.roles.sinks if sink.role == "train"}
     return [
         use
         for use in site.uses
-        if (use.role == "eval" or (use.role == "read" and _reads(use.node, sinks)))
-        and tuple(edge.call for edge in use.calls) in trains
+        if (use.role == "eval" or (use.role == "read" and _reads(use.node, sinks))) and use.way in trains
     ]
 
 

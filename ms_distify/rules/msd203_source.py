@@ -1,11 +1,13 @@
-"""A source that cannot be indexed cannot be sharded by MindSpore.
+"""A source that cannot be indexed is dealt by a wrapper: each rank gets its row of every complete group of N.
 
-``GeneratorDataset`` takes ``num_shards`` only over sources with ``__getitem__`` (FACTS 4). A generator
-function, a lambda or a class that only iterates is refused, and so is a ``__getitem__`` that does not look at its index:
-with the one seed that ranks share, all would draw the same rows; a source that cannot be found in the program gets
+``GeneratorDataset`` takes ``num_shards`` only over sources with ``__getitem__`` (FACTS 4). A generator function, a
+generator, a lambda or a class that only iterates is passed through a small function that is put into the file: every
+rank walks over all rows and keeps every N-th, so all take equally many steps; rows that fill no group are left out.
+One card reads the source itself, as before. A ``__getitem__`` that does not look at its index is refused: with the
+one seed that ranks share, all would draw the same rows. A source that cannot be found in the program gets
 ``num_shards`` with a note, since MindSpore itself raises at once if it cannot.
 
-Before (refused)::
+Before::
 
     def rows():
         for i in range(100):
@@ -13,16 +15,9 @@ Before (refused)::
 
     train = ds.GeneratorDataset(rows, ["x"])
 
-After, by hand::
+After::
 
-    class Rows:
-        def __len__(self):
-            return 100
-
-        def __getitem__(self, index):
-            return (index,)
-
-    train = ds.GeneratorDataset(Rows(), ["x"])
+    train = ds.GeneratorDataset(shard_source(rows, rank_size, rank_id), ["x"])
 """
 
 from __future__ import annotations
@@ -33,11 +28,12 @@ import libcst as cst
 
 from ..mindspore import catalog
 from ..model import Decision
+from ..plan.shards import CannotReachError
 from ..reading.bindings import parameters
 from ..reading.flow import Origin
 from ..reading.roles import Site, argument
 from ..reading.tree import walk
-from . import NOTED, REFUSED, Context, decide, rule
+from . import CHANGED, NOTED, REFUSED, Context, decide, rule
 
 CODE = "MSD203"
 WAY_OUT = "give the source __getitem__ and __len__, so that an index names a row"
@@ -45,33 +41,59 @@ WAY_OUT = "give the source __getitem__ and __len__, so that an index names a row
 
 @rule(CODE, "sources that cannot be indexed")
 def check(context: Context) -> Iterator[Decision]:
-    """Refuse training sources that MindSpore cannot shard."""
+    """Deal the rows of sources that MindSpore cannot shard."""
     for site in context.program.roles.sites:
-        if context.role(site)[0] != "train" or context.sharded(site):
+        if context.role(site)[0] != "train" or context.sharded(site) or context.sharding(site).trouble:
             continue
         known = catalog.dataset(site.name)
         if known is not None and not known.shards:
             message = f"{site.name} does not take num_shards in every MindSpore release; use another class"
             yield decide(CODE, REFUSED, site.script, site.call, message)
             continue
-        reason = _trouble(context, site)
-        if reason:
-            message = f"the source of this GeneratorDataset is {reason}, which num_shards cannot divide; {WAY_OUT}"
+        blind, in_order = _blindly(context, site), _in_order(context, site)
+        if blind:
+            message = f"the source of this GeneratorDataset is {blind}, which num_shards cannot divide; {WAY_OUT}"
             yield decide(CODE, REFUSED, site.script, site.call, message)
+        elif in_order and _mixed(context, site):
+            message = (
+                f"the source of this GeneratorDataset is {in_order} here and one with __getitem__ there; build each "
+                "with a constructor of its own"
+            )
+            yield decide(CODE, REFUSED, site.script, site.call, message)
+        elif in_order:
+            yield _dealt(context, site, in_order)
         elif site.name == "GeneratorDataset" and _unknown(context, site):
             message = "the source is not found in this program; MindSpore raises at once if it has no __getitem__"
             yield decide(CODE, NOTED, site.script, site.call, message)
+
+
+def _dealt(context: Context, site: Site, what: str) -> Decision:
+    """Pass a source through the function that deals its rows."""
+    how = context.role(site)[1]
+    source = argument(site.call, 0, "source")
+    assert source is not None
+    try:
+        supply = context.shards.supply(site)
+    except CannotReachError as reason:
+        return decide("MSD211", REFUSED, site.script, site.call, f"{site.name} trains ({how}), but {reason}")
+    edits = context.helpers.wrap("source", site.script, source, supply)
+    message = f"GeneratorDataset trains ({how}) on {what}: each rank gets its row of every complete group of rows"
+    return decide(CODE, CHANGED, site.script, site.call, message, *edits, *supply.edits)
 
 
 def _sources(context: Context, site: Site) -> list[Origin]:
     if site.name != "GeneratorDataset":
         return []
     value = argument(site.call, 0, "source")
-    return [] if value is None else context.program.flow.origins(site.script, value)
+    if value is None:
+        return []
+    ways = [use.calls for use in site.uses_as("train")] or [()]
+    found = (origin for calls in ways for origin in context.program.flow.origins(site.script, value, calls))
+    return list({(origin.node, origin.kind): origin for origin in found}.values())
 
 
-def _trouble(context: Context, site: Site) -> str:
-    """Return what kind of source cannot be indexed, or nothing."""
+def _in_order(context: Context, site: Site) -> str:
+    """Return what kind of source can only be read from its beginning, or nothing."""
     for origin in _sources(context, site):
         where = origin.script.where(origin.node)
         name = getattr(getattr(origin.node, "name", None), "value", "a lambda")
@@ -81,11 +103,23 @@ def _trouble(context: Context, site: Site) -> str:
             return f"what the generator {name} ({where}) gives"
         if isinstance(origin.node, cst.GeneratorExp):
             return "a generator expression"
-        if _blind(context, origin):
-            return f"of class {name}, whose __getitem__ does not look at its index ({where})"
         if _only_iterates(context, origin):
-            return f"of class {name}, without __getitem__ ({where})"
+            return f"an object of class {name}, without __getitem__ ({where})"
     return ""
+
+
+def _blindly(context: Context, site: Site) -> str:
+    """Return what source does not look at the index it is asked for, or nothing."""
+    for origin in _sources(context, site):
+        if isinstance(origin.node, cst.ClassDef) and _blind(context, origin):
+            where, name = origin.script.where(origin.node), origin.node.name.value
+            return f"of class {name}, whose __getitem__ does not look at its index ({where})"
+    return ""
+
+
+def _mixed(context: Context, site: Site) -> bool:
+    """Whether one constructor reads sources with and without ``__getitem__``, in training."""
+    return any(_indexed(context, origin) for origin in _sources(context, site))
 
 
 def _blind(context: Context, origin: Origin) -> bool:
@@ -121,6 +155,7 @@ def _unknown(context: Context, site: Site) -> bool:
 
 
 def keeps_out(context: Context, site: Site) -> bool:
-    """Whether this rule refuses a dataset, so that nothing is added to it."""
+    """Whether this rule decides about a dataset, so that no num_shards is added to it."""
     known = catalog.dataset(site.name)
-    return (known is not None and not known.shards) or bool(_trouble(context, site))
+    unsharded = known is not None and not known.shards
+    return unsharded or bool(_blindly(context, site)) or bool(_in_order(context, site))

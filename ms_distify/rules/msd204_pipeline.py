@@ -1,19 +1,18 @@
 """What a training pipeline does to its rows must mean the same on every rank.
 
-``split`` must come before sharding (FACTS 4); ``filter`` and ``bucket_batch_by_length`` leave ranks with
-different numbers of rows, so that one rank waits for ever in a reduction that the others never join; ``zip``
-pairs rows rightly only if both sides are dealt alike. These are refused. ``concat`` of two sharded datasets
-keeps ranks equal, but rows land on other ranks than in the whole, which is noted (FACTS 5).
+``filter`` and ``bucket_batch_by_length`` leave ranks with different numbers of rows, so that one rank waits for ever in
+a reduction that the others never join; ``zip`` pairs rows rightly only if both sides are dealt alike. These are
+refused. ``concat`` of two sharded datasets keeps ranks equal, but rows land on other ranks than in the whole, which is
+noted (FACTS 5).
 
 Before (refused)::
 
-    train, val = ds.Cifar10Dataset(path).split([0.9, 0.1])
+    train = ds.zip((ds.MnistDataset(images), ds.MnistDataset(masks)))
 
-After, by hand (accepted as sharded; one card is rank 0 of 1)::
+After, by hand::
 
-    ranks, rank = int(os.getenv("RANK_SIZE", "1")), int(os.getenv("RANK_ID", "0"))
-    train, val = ds.Cifar10Dataset(path).split([0.9, 0.1])
-    train.use_sampler(ds.DistributedSampler(ranks, rank, shuffle=True))
+    train = ds.zip((ds.MnistDataset(images, shuffle=False), ds.MnistDataset(masks, shuffle=False)))
+    train = train.shuffle(1000)
 """
 
 from __future__ import annotations
@@ -51,10 +50,7 @@ def check(context: Context) -> Iterator[Decision]:
 
 def _step(context: Context, script: Script, node: cst.CSTNode) -> Iterator[Decision]:
     name = method_name(node)
-    if name == "split":
-        message = "split() of a sharded dataset fails in MindSpore; split first, then call use_sampler(ds.DistributedSampler(...)) on the part that trains (ms-distify explain MSD204)"
-        yield decide(CODE, REFUSED, script, node, message)
-    elif name in _UNEQUAL:
+    if name in _UNEQUAL:
         yield decide(CODE, REFUSED, script, node, f"{name} {_UNEQUAL[name]}")
     elif name == "concat":
         message = "concatenated after sharding: equal on every rank, but rows land on other ranks than in the whole"

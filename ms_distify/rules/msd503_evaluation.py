@@ -26,9 +26,9 @@ def check(context: Context) -> Iterator[Decision]:
     """Note evaluations of the very dataset that trains."""
     noted: set[cst.CSTNode] = set()
     for site in context.program.roles.sites:
-        ways = {tuple(edge.call for edge in use.calls) for use in site.uses_as("train")}
+        ways = {use.way for use in site.uses_as("train")}
         for use in site.uses_as("eval"):
-            if tuple(edge.call for edge in use.calls) in ways:
+            if use.way in ways:
                 noted.add(use.node)
                 message = (
                     f"evaluates the training data of line {site.script.line(site.call)}: each rank sees its shard only"

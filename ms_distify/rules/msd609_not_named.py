@@ -1,7 +1,8 @@
-"""A file that needs changes was not named.
+"""A file that needs changes was not named, or cannot be changed for all programs that use it.
 
 Files that you did not name are never modified. Where the training dataset is built in another file, the message has the
-command that names both.
+command that names both. Programs that share a module are changed together; where two of them need it changed in ways
+that do not go together, the later one is refused.
 
 Before (refused)::
 

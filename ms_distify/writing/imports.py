@@ -1,10 +1,10 @@
-"""Where new imports go: beside the user's own, below docstring and ``__future__``."""
+"""Where new imports and functions go: beside the user's own imports, below docstring and ``__future__``."""
 
 from __future__ import annotations
 
 import libcst as cst
 
-from ..model import Need
+from ..model import Define, Need
 from ..reading.bindings import dotted
 from ..reading.script import Script
 from .splice import Splice
@@ -32,6 +32,41 @@ def import_splices(script: Script, needs: list[Need], first_use: int | None) -> 
     if library:
         splices.append(_place(script, _lines(library), limit, first=False))
     return splices
+
+
+def definition_splices(script: Script, defines: list[Define], first_use: int | None) -> list[Splice]:
+    """Return the insertion that defines functions below the imports that come before the first edit.
+
+    Args:
+        script: the file.
+        defines: the functions; the same one may be there more than once.
+        first_use: the offset of the first edit, which the functions must precede.
+    """
+    if not defines:
+        return []
+    tree, source = script.tree, script.source
+    limit = first_use if first_use is not None else len(source.text)
+    head: list[cst.CSTNode] = []
+    for statement in tree.module.body:
+        if isinstance(statement, (cst.FunctionDef, cst.ClassDef)) or tree.span(statement)[1] > limit:
+            break
+        head.append(statement)
+    imports = [statement for statement in head if _is_import(statement)]
+    after = imports[-1] if imports else _docstring(tree.module)
+    newline = source.newline
+    texts = [newline.join(define.lines) + newline for define in {define.name: define for define in defines}.values()]
+    body = (newline * 2).join(texts)
+    if after is None:
+        start = source.line_start(tree.start(tree.module.body[0]))
+        return [Splice(start, start, body + newline * 2, order=-2)]
+    end = source.line_end(max(tree.start(after), tree.span(after)[1] - 1))
+    blank = 0
+    while blank < 2 and end + blank * len(newline) < len(source.text):
+        at = end + blank * len(newline)
+        if not source.text.startswith(newline, at):
+            break
+        blank += 1
+    return [Splice(end, end, newline * 2 + body + newline * (2 - blank), order=-2)]
 
 
 def _lines(needs: list[Need]) -> list[str]:

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from ..model import AddKeywords, AddParameters, Edit, Guard, Insert, Move, Replace, Wrap
+from ..model import AddKeywords, AddParameters, Define, Edit, Guard, Insert, Move, Replace, Wrap
 from ..reading.script import Script
 from ..reading.source import LINE_END
-from .imports import import_splices
+from .imports import definition_splices, import_splices
 from .items import append_items
 from .splice import Splice, apply
+
+# The order of lines inserted after a statement, at the offset where the next one begins.
+_AFTER = -10
 
 
 def write(edits: Iterable[Edit]) -> dict[Script, str]:
@@ -48,6 +51,7 @@ class _File:
         needs = list(dict.fromkeys(need for edit in self.edits for need in edit.needs))
         first = min((splice.start for splice in splices), default=None)
         splices += import_splices(self.script, needs, first)
+        splices += definition_splices(self.script, [e for e in self.edits if isinstance(e, Define)], first)
         moves = [edit for edit in self.edits if isinstance(edit, Move)]
         for move in moves:
             splices = self._move(move, splices)
@@ -120,7 +124,9 @@ class _File:
         at = source.line_end(max(start, end - 1))
         if at and not LINE_END.search(source.text[at - 1 : at]):
             text = source.newline + text[: -len(source.newline)]  # no line end at the end of the file: keep it so
-        return Splice(at, at, text, order=1)
+            return Splice(at, at, text, order=1)
+        # In front of all that begins there, and behind what ends a deeper block there.
+        return Splice(at, at, text, order=_AFTER - len(indent))
 
     def _above(self, statement: cst.CSTNode) -> int:
         """Return the offset of the statement's line, or of the comment lines right above it."""
@@ -156,7 +162,11 @@ class _File:
         source, tree = self.script.source, self.script.tree
         begin, end = tree.span(edit.statement)
         begin, end = source.line_start(begin), source.line_end(max(begin, end - 1))
-        inside = [s for s in splices if begin <= s.start and s.end <= end and not (s.start == end and s.order == 1)]
+        inside = [
+            s
+            for s in splices
+            if begin <= s.start and s.end <= end and not (s.start == end and (s.order == 1 or s.order <= _AFTER))
+        ]
         rest = [s for s in splices if s not in inside]
         moved = apply(source.text[begin:end], [Splice(s.start - begin, s.end - begin, s.text, s.order) for s in inside])
         if not LINE_END.search(moved[-1:]):

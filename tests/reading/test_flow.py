@@ -111,6 +111,11 @@ def names(source: str, folder: Path | None = None) -> list[str]:
             ["lib.a"],
             id="__call__",
         ),
+        pytest.param(
+            "def both():\n    return lib.a(), lib.b()\ndef f(n, p, q):\n    use(q)\nf(1, *both())\n",
+            ["lib.b"],
+            id="an element of star arguments",
+        ),
         pytest.param("def g():\n    yield lib.a()\nfor x in g():\n    use(x)\n", ["lib.a"], id="generator's element"),
         pytest.param("def g():\n    yield from lib.a()\nfor x in g():\n    use(x)\n", ["lib.a"], id="yield from"),
         pytest.param("def g():\n    yield 1\nuse(g())\n", ["generator"], id="generator as a whole"),
@@ -134,7 +139,8 @@ def test_ends(source: str, found: list[str]) -> None:
     ("source", "reason"),
     [
         pytest.param("def f(p):\n    use(p)\n", "not called here", id="never called"),
-        pytest.param("def f(p):\n    use(p)\nf(*a)\n", "* or **", id="star arguments"),
+        pytest.param("def f(p, q):\n    use(q)\nf(*a, 1)\n", "* or **", id="star arguments"),
+        pytest.param("def f(p):\n    use(p)\nf(**a)\n", "* or **", id="double star arguments"),
         pytest.param("x = []\nuse(x[0])\n", "nothing is seen to be put in", id="empty list"),
         pytest.param("x = {'a': 1}\nuse(x['b'])\n", "no entry 'b'", id="missing key"),
         pytest.param("use(a ** b)\n", "computed value", id="arithmetic"),

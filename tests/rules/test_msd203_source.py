@@ -1,9 +1,9 @@
-"""Sources that MindSpore cannot divide."""
+"""Sources that MindSpore cannot divide are dealt by a wrapper, or refused."""
 
 from __future__ import annotations
 
 import pytest
-from support import HEAD, NOTED, TRAINING, converted, found, refused, run, sharded
+from support import CHANGED, HEAD, NOTED, TRAINING, changed_lines, converted, found, refused, run, sharded
 
 CLASS = "class Rows:\n    def __len__(self): return 9\n    def __getitem__(self, i): return (i,)\n"
 
@@ -45,25 +45,72 @@ def test_unknown_sources_are_noted(before: str, source: str) -> None:
 GENERATOR = "def rows():\n    for i in range(100):\n        yield (i,)\n"
 
 
+ITERATES = "class Rows:\n    def __iter__(self):\n        yield (1,)\n"
+
+
 @pytest.mark.parametrize(
     ("before", "source"),
     [
         pytest.param(GENERATOR, "rows", id="C14 generator function"),
         pytest.param(GENERATOR, "rows()", id="generator"),
         pytest.param(GENERATOR, "lambda: rows()", id="lambda"),
-        pytest.param("", "((i,) for i in range(9))", id="generator expression"),
-        pytest.param(
-            "class Rows:\n    def __iter__(self):\n        yield (1,)\n",
-            "Rows()",
-            id="class that only iterates",
-        ),
+        pytest.param(ITERATES, "Rows()", id="class that only iterates"),
+        pytest.param(f"{ITERATES}class More(Rows):\n    pass\n", "More()", id="that inherits it"),
         pytest.param("class Rows:\n    def each(self):\n        yield (1,)\n", "Rows().each", id="method"),
-        pytest.param(GENERATOR, "source=rows", id="by keyword"),
     ],
 )
-def test_refused(before: str, source: str) -> None:
-    program = f'{HEAD}{before}train = ds.GeneratorDataset({source}, column_names=["x"])\n{TRAINING}'
-    refused(program, "MSD203", 4 + before.count("\n"), "give the source __getitem__")
+def test_rows_in_order_are_dealt_by_a_wrapper(before: str, source: str) -> None:
+    for argument in (source, f"source={source}"):
+        program = f'{HEAD}{before}train = ds.GeneratorDataset({argument}, column_names=["x"])\n{TRAINING}'
+        gone, new = changed_lines(program)
+        assert gone == [f'train = ds.GeneratorDataset({argument}, column_names=["x"])']
+        wrapped = argument.replace(source, f"shard_source({source}, rank_size, rank_id)")
+        assert f'train = ds.GeneratorDataset({wrapped}, column_names=["x"])' in new
+        assert "def shard_source(source, num_shards=None, shard_id=None):" in new
+        assert found(run(program), "MSD203") == [(CHANGED, 4 + before.count("\n"))]
+
+
+def test_a_generator_expression_keeps_its_brackets() -> None:
+    program = f'{HEAD}train = ds.GeneratorDataset(((i,) for i in range(9)), ["x"])\n{TRAINING}'
+    output = converted(program)
+    assert "shard_source(((i,) for i in range(9)), rank_size, rank_id)" in output
+
+
+def test_one_function_for_a_generator_that_trains_and_rows_that_evaluate() -> None:
+    program = (
+        f"{HEAD}{GENERATOR}def create(source):\n    return ds.GeneratorDataset(source, ['x'])\n"
+        f"train = create(rows)\ntest = create([(1,)])\n{TRAINING}model.eval(test)\n"
+    )
+    new = changed_lines(program)[1]
+    assert "    return ds.GeneratorDataset(shard_source(source, num_shards, shard_id), ['x'])" in new
+    assert "train = create(rows, num_shards=rank_size, shard_id=rank_id)" in new
+    assert not any(line.startswith("test") for line in new)
+
+
+def test_one_constructor_for_both_kinds_of_sources_is_refused() -> None:
+    program = (
+        f"{HEAD}{CLASS}{GENERATOR}def create(source):\n    return ds.GeneratorDataset(source, ['x'])\n"
+        f"train = create(rows) + create(Rows())\n{TRAINING}"
+    )
+    refused(program, "MSD203", 11, "a constructor of its own")
+
+
+def test_a_source_that_is_told_rank_and_size_deals_by_itself() -> None:
+    program = (
+        HEAD.replace(
+            "import mindspore as ms",
+            "import mindspore as ms\nfrom mindspore.communication import get_group_size, get_rank, init",
+            1,
+        )
+        + "class Rows:\n    def __init__(self, rank, size):\n        self.rank, self.size = rank, size\n"
+        + "    def __iter__(self):\n        yield from range(self.rank, 100, self.size)\n"
+        + "ms.set_context(mode=0)\ninit()\nms.set_auto_parallel_context(parallel_mode='data_parallel', gradients_mean=True)\n"
+        + "train = ds.GeneratorDataset(Rows(get_rank(), get_group_size()), ['x'])\n"
+        + TRAINING
+    )
+    result = run(program)
+    assert not result.refused, result.findings
+    assert "shard_source" not in result.output.decode()
 
 
 def test_generator_for_evaluation_stays() -> None:

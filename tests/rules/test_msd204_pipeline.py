@@ -70,7 +70,6 @@ def test_c17_zip_of_unshuffled_sides(join: str) -> None:
             5,
             id="zip under another name",
         ),
-        pytest.param('train, val = ds.MnistDataset("/d").split([0.9, 0.1])', 4, id="split"),
         pytest.param('train = ds.MnistDataset("/d").filter(lambda x: x > 1)', 4, id="filter"),
         pytest.param(
             'train = ds.MnistDataset("/d").bucket_batch_by_length(["x"], [1], [2, 3])',
@@ -86,20 +85,3 @@ def test_c17_zip_of_unshuffled_sides(join: str) -> None:
 )
 def test_refused(data: str, line: int) -> None:
     refused(f"{HEAD}{data}\n{TRAINING}", "MSD204", line)
-
-
-@pytest.mark.parametrize(("part", "accepted"), [("train", True), ("val", False)])
-def test_a_split_is_dealt_where_the_part_that_trains_has_the_sampler(part: str, accepted: bool) -> None:
-    program = (
-        HEAD.replace("import mindspore as ms", "import os\nimport mindspore as ms", 1)
-        + "ms.set_context(mode=0)\ntrain, val = ds.MnistDataset('/d').split([0.8, 0.2])\n"
-        + "ranks, rank = int(os.getenv('RANK_SIZE', '1')), int(os.getenv('RANK_ID', '0'))\n"
-        + f"{part}.use_sampler(ds.DistributedSampler(ranks, rank, shuffle=True))\ntrain = train.batch(8, True)\n"
-        + TRAINING
-    )
-    if accepted:
-        result = run(program)
-        assert not result.refused, result.findings
-        assert "num_shards" not in result.output.decode()
-    else:
-        refused(program, "MSD204", 6, "split")
