@@ -91,6 +91,15 @@ class Gradients:
         self.takes = {take.call: take for take in self._takes()}
         self.applications = list(self._applications())
 
+    @property
+    def by_functions(self) -> bool:
+        """Whether gradients are taken outside the ``construct`` of a Cell, by functions that MindSpore compiles alone."""
+        return not all(self._in_construct(take) for take in self.takes.values())
+
+    def _in_construct(self, take: Take) -> bool:
+        function = take.script.bindings.scope_of(take.call).function()
+        return function is not None and getattr(getattr(function.node, "name", None), "value", "") == "construct"
+
     # -- takes -----------------------------------------------------------------------------------------------------
 
     def _takes(self) -> Iterator[Take]:

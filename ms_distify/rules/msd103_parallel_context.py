@@ -2,7 +2,10 @@
 
 ``gradients_mean`` is False by default, which sums the gradients (FACTS 3). ``parameter_broadcast`` gives all
 ranks the parameters of rank 0 where a Cell is compiled for training; it fails in stand-alone mode, so it
-stands with init.
+stands with init. It is left out where gradients are taken by functions (``value_and_grad``): there it gives nothing, the
+seed does, and in graph mode it does harm. Each Cell that is compiled, the optimizer or the network in an evaluation,
+then gets its parameters anew, and a gradient function compiled before goes on with the old ones: it trains on the
+weights of the start, without an error (measured with 2.10 on CPU, where leaving it out gives one card's weights).
 
 Before::
 
@@ -26,7 +29,7 @@ from ..model import AddKeywords, Decision, Edit, Insert, Replace
 from ..reading.bindings import literal
 from ..reading.roles import argument
 from ..reading.timeline import Event
-from . import CHANGED, KEPT, REFUSED, Context, decide, rule
+from . import CHANGED, KEPT, NOTED, REFUSED, Context, decide, rule
 from .msd102_init import STARTED
 
 CODE = "MSD103"
@@ -42,6 +45,7 @@ def check(context: Context) -> Iterator[Decision]:
     for event, mode in modes:
         if mode == "data_parallel":
             yield _complete(event, context)
+            yield from _harmful(event, context)
         elif mode == "":
             yield _without_mode(event, context)
         elif mode == "stand_alone":
@@ -88,7 +92,9 @@ def _complete(event: Event, context: Context) -> Decision:
     if count is not None and not context.startup.inits:
         message = f"device_num={script.tree.text(count)} is a fixed number; leave it out"
         return decide(CODE, REFUSED, script, call, message)
-    wanted = ("gradients_mean", "parameter_broadcast")
+    wanted = (
+        ("gradients_mean",) if context.program.gradients.by_functions else ("gradients_mean", "parameter_broadcast")
+    )
     missing = tuple((name, "True") for name in wanted if argument(call, None, name) is None)
     edits: list[Edit] = [AddKeywords(script, call, missing)] if missing else []
     done = [f"{name}=True" for name, _ in missing]
@@ -99,6 +105,34 @@ def _complete(event: Event, context: Context) -> Decision:
     if not edits:
         return decide(CODE, KEPT, script, call, "data parallel is set already")
     return decide(CODE, CHANGED, script, call, "completed with " + ", ".join(done), *edits)
+
+
+def _harmful(event: Event, context: Context) -> Iterator[Decision]:
+    """Report a broadcast that makes gradient functions go on with old weights; it takes graph mode to do so."""
+    broadcast = argument(event.node, None, "parameter_broadcast")
+    if broadcast is None or context.program.flow.constant(event.script, broadcast) is False:
+        return
+    if context.program.gradients.by_functions:
+        message = (
+            "parameter_broadcast=True makes functions that take gradients go on with old weights in graph mode; "
+            "leave it out, the seed gives all ranks equal weights"
+        )
+        status = REFUSED if _graph_mode(context) else NOTED
+        yield decide(CODE, status, event.script, broadcast, message)
+
+
+def _graph_mode(context: Context) -> bool:
+    """Whether the program says that it runs in graph mode."""
+    modes = [(e.script, argument(e.node, None, "mode")) for e in context.startup.contexts]
+    flow = context.program.flow
+    return any(
+        mode is not None
+        and (
+            flow.constant(script, mode) == 0
+            or any(origin.qualified == names.GRAPH_MODE for origin in flow.origins(script, mode))
+        )
+        for script, mode in modes
+    )
 
 
 def _fixed_count(event: Event, context: Context) -> cst.BaseExpression | None:
@@ -146,10 +180,13 @@ def _add(context: Context) -> Decision:
         call, more = speller.spell(names.GET_GROUP_SIZE, anchor)
         size, needs = f"{call}()", needs + more
     head = f"{setter}("
+    functional = context.program.gradients.by_functions
+    broadcast = "" if functional else "parameter_broadcast=True, "
     lines = (
         f"{head}parallel_mode={mode}.DATA_PARALLEL, gradients_mean=True,",
-        f"{' ' * len(head)}parameter_broadcast=True, device_num={size})",
+        f"{' ' * len(head)}{broadcast}device_num={size})",
     )
     edit = Insert(script, anchor, place.where, lines, 30, under, tuple(dict.fromkeys(needs)))
-    message = "data parallel, gradients averaged, parameters of rank 0 for all"
+    equal = "equal weights by the seed" if functional else "parameters of rank 0 for all"
+    message = f"data parallel, gradients averaged, {equal}"
     return decide(CODE, CHANGED, script, anchor, message, edit)

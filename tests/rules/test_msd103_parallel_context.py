@@ -107,3 +107,42 @@ def test_after_init_in_the_same_branch_without_own_names() -> None:
 )
 def test_refused(call: str, message: str) -> None:
     refused(INIT + f"ms.set_auto_parallel_context({call})\n" + DATA + TRAINING, "MSD103", 7, message)
+
+
+FUNCTIONAL = """\
+net = nn.Dense(4, 2)
+loss = nn.MSELoss()
+optimizer = nn.SGD(net.trainable_params(), 0.1)
+grad_fn = ms.value_and_grad(lambda x, y: loss(net(x), y), None, optimizer.parameters)
+for x, y in train.create_tuple_iterator():
+    value, grads = grad_fn(x, y)
+    optimizer(grads)
+"""
+DATA_LINE = 'train = ds.MnistDataset("/d")\n'
+
+
+def test_no_broadcast_where_functions_take_gradients() -> None:
+    """In graph mode each Cell compiled later would leave the function with old weights (measured)."""
+    assert "parameter_broadcast" not in converted(HEAD + DATA_LINE + FUNCTIONAL)
+    assert "parameter_broadcast=True" in converted(HEAD + DATA_LINE + TRAINING)
+
+
+@pytest.mark.parametrize(
+    ("mode", "status"),
+    [
+        pytest.param("ms.GRAPH_MODE", "refused", id="graph"),
+        pytest.param("0", "refused", id="number"),
+        pytest.param("ms.PYNATIVE_MODE", "noted", id="PyNative"),
+    ],
+)
+def test_a_broadcast_of_the_users_where_functions_take_gradients(mode: str, status: str) -> None:
+    start = (
+        f"ms.set_context(mode={mode})\nms.communication.init()\n"
+        "ms.set_auto_parallel_context(parallel_mode='data_parallel', parameter_broadcast=True)\n"
+    )
+    result = run(HEAD + start + DATA_LINE + FUNCTIONAL)
+    assert (status, 6) in found(result, "MSD103"), result.findings
+    if status == "noted":
+        assert "parameter_broadcast=True, gradients_mean=True)" in result.output.decode()
+    result = run(HEAD + start + DATA_LINE + TRAINING)
+    assert not result.refused, "Model.train needs no functions"

@@ -184,6 +184,25 @@ def test_c28_an_own_train_cell_builds_in_init_and_reduces_in_construct() -> None
     assert "g = self.grad_reducer(self.grad(self.net, self.opt.parameters)(x))" in construct
 
 
+def test_two_optimizers_of_one_cell_have_a_reducer_each() -> None:
+    program = START + (
+        "other = nn.Dense(1, 1)\nopt2 = nn.SGD(other.trainable_params())\n"
+        "class Both(nn.Cell):\n    def __init__(self, one, two, opt, opt2):\n        super().__init__()\n"
+        "        self.one, self.two, self.opt, self.opt2 = one, two, opt, opt2\n"
+        "        self.grad = ops.GradOperation(get_by_list=True)\n"
+        "    def construct(self, x):\n"
+        "        g = self.grad(self.one, self.opt.parameters)(x)\n"
+        "        h = self.grad(self.two, self.opt2.parameters)(x)\n"
+        "        return self.opt(g), self.opt2(h)\n"
+        "both = Both(net, other, opt, opt2)\nfor x, in train.create_tuple_iterator():\n    both(x)\n"
+    )
+    out = converted(program)
+    assert "self.grad_reducer = nn.DistributedGradReducer(self.opt.parameters) if" in out
+    assert "self.grad_reducer_2 = nn.DistributedGradReducer(self.opt2.parameters) if" in out
+    assert "g = self.grad_reducer(self.grad(self.one" in out
+    assert "h = self.grad_reducer_2(self.grad(self.two" in out
+
+
 def test_a_gradient_function_on_self_reduces_beside_it() -> None:
     program = START + (
         "class Trainer:\n    def __init__(self, net, opt):\n        self.opt = opt\n"
