@@ -172,7 +172,7 @@ class Reducers:
     def _attribute(self, script: Script, owner: cst.ClassDef, statement: cst.CSTNode, weights: str) -> str:
         taken = {target.attr.value for target, _, _ in script.bindings.attribute_assignments}
         taken |= set(script.bindings.scopes[owner].bindings)
-        taken |= {builder.name.partition(".")[2] for builder in self._built.values() if builder.script is script}
+        taken |= {builder.name for builder in self._built.values() if builder.script is script}
         return self._name((owner, weights), statement, lambda: _free("grad_reducer", taken), script, weights)
 
     def _at_optimizer(self, take: Take, application: Application) -> _Builder | None:
