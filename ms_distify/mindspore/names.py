@@ -69,6 +69,7 @@ UPDATES = frozenset(
     {"assign", "assign_add", "assign_sub", "Assign", "AssignAdd", "AssignSub", "set_data", "assign_value"}
 )
 ALL_REDUCE = "mindspore.ops.AllReduce"
+MULTITYPE = "mindspore.ops.MultitypeFuncGraph"
 PLATEAU = "mindspore.experimental.optim.lr_scheduler.ReduceLROnPlateau"
 # What nn.TrainOneStepCell and its relatives have without the subclass setting it.
 INHERITED = {"grad": GRAD_OPERATION, "optimizer": "mindspore.nn.Optimizer", "grad_reducer": GRAD_REDUCER}
@@ -201,7 +202,79 @@ def is_lr_schedule(qualified: str) -> bool:
     return qualified.startswith("mindspore.") and catalog.is_lr_schedule(qualified)
 
 
+def is_sampler(qualified: str) -> bool:
+    """Whether a name is a sampler class of ``mindspore.dataset``."""
+    return qualified.startswith("mindspore.dataset.") and qualified.endswith("Sampler")
+
+
 def dataset_class(qualified: str) -> str | None:
     """Return the class name if a canonical name is one of MindSpore's dataset classes."""
     head, _, last = qualified.rpartition(".")
     return last if head == "mindspore.dataset" and last in catalog.dataset_names() else None
+
+
+# -- files (MSD401 to MSD406) ----------------------------------------------------------------------------------------
+
+CALLBACK = "mindspore.Callback"
+WRITER_DIRECTORIES.update({
+    "tensorboardX.SummaryWriter": ("logdir", 0),
+    "tensorboardX.writer.SummaryWriter": ("logdir", 0),
+    "torch.utils.tensorboard.SummaryWriter": ("log_dir", 0),
+    "visualdl.LogWriter": ("logdir", 0),
+})  # fmt: skip
+# Functions that open a file: (parameter of the path, of the mode); both come first, in this order.
+OPENERS = {
+    "open": ("file", "mode"), "io.open": ("file", "mode"), "codecs.open": ("filename", "mode"),
+    "gzip.open": ("filename", "mode"), "bz2.open": ("filename", "mode"), "lzma.open": ("filename", "mode"),
+}  # fmt: skip
+# What logs to a file: (parameter of the path, its position; None: by keyword alone).
+LOGGERS = {
+    "logging.FileHandler": ("filename", 0), "logging.basicConfig": ("filename", None),
+    "logging.handlers.WatchedFileHandler": ("filename", 0),
+}  # fmt: skip
+# Those that rename their file must not be given the null device: the other ranks get a file of their own.
+ROTATING = {
+    "logging.handlers.RotatingFileHandler": ("filename", 0),
+    "logging.handlers.TimedRotatingFileHandler": ("filename", 0),
+}
+# Functions that write the file their argument names and give nothing that is needed: (parameter, its position).
+SAVERS = {
+    "numpy.save": ("file", 0), "numpy.savez": ("file", 0), "numpy.savez_compressed": ("file", 0),
+    "numpy.savetxt": ("fname", 0), "matplotlib.pyplot.savefig": ("fname", 0), "matplotlib.pyplot.imsave": ("fname", 0),
+    "cv2.imwrite": ("filename", 0), "imageio.imwrite": ("uri", 0), "imageio.imsave": ("uri", 0),
+    "skimage.io.imsave": ("fname", 0), "scipy.io.savemat": ("file_name", 0), "scipy.misc.imsave": ("name", 0),
+    "scipy.sparse.save_npz": ("file", 0), "joblib.dump": ("filename", 1), "os.remove": ("path", 0),
+}  # fmt: skip
+# The same as methods of objects that are known by the method's name: of figures, data frames, paths.
+SAVE_METHODS = {"savefig": 0, "to_csv": 0, "to_excel": 0, "to_pickle": 0, "to_parquet": 0, "write_text": None,
+                "write_bytes": None}  # fmt: skip
+# Objects that write a file and cannot be had without one.
+FILE_OBJECTS = frozenset({"h5py.File", "pandas.ExcelWriter", "xlsxwriter.Workbook", "cv2.VideoWriter",
+                          "imageio.get_writer", "loguru.logger.add"})  # fmt: skip
+# Functions that read the file their argument names: (parameter, its position).
+READERS = {
+    "numpy.load": ("file", 0), "numpy.loadtxt": ("fname", 0), "numpy.genfromtxt": ("fname", 0),
+    "numpy.fromfile": ("file", 0), "pandas.read_csv": ("filepath_or_buffer", 0), "pandas.read_excel": ("io", 0),
+    "pandas.read_pickle": ("filepath_or_buffer", 0), "cv2.imread": ("filename", 0), "PIL.Image.open": ("fp", 0),
+    "matplotlib.pyplot.imread": ("fname", 0), "scipy.io.loadmat": ("file_name", 0), "joblib.load": ("filename", 0),
+    "scipy.sparse.load_npz": ("file", 0), "mindspore.dataset.MindDataset": ("dataset_files", 0),
+    "mindspore.dataset.CSVDataset": ("dataset_files", 0), "mindspore.dataset.TextFileDataset": ("dataset_files", 0),
+    "mindspore.dataset.TFRecordDataset": ("dataset_files", 0),
+}  # fmt: skip
+# What is written once for all ranks to read.
+PREPARES = frozenset({
+    FILE_WRITER, *(f"mindspore.mindrecord.{name}" for name in (
+        "Cifar10ToMR", "Cifar100ToMR", "CsvToMR", "ImageNetToMR", "MnistToMR", "TFRecordToMR")),
+})  # fmt: skip
+FETCHES = frozenset({"urllib.request.urlretrieve", "download.download", "mindvision.dataset.DownLoad", "wget.download",
+                     "gdown.download", "zipfile.ZipFile", "tarfile.open", "shutil.unpack_archive"})  # fmt: skip
+# What looks at the files there are, which change while other ranks run.
+FILE_STATE = frozenset({"os.path.exists", "os.path.isfile", "os.path.isdir", "os.path.getsize", "os.path.getmtime",
+                        "os.listdir", "os.scandir", "os.walk", "os.access", "os.stat", "glob.glob", "glob.iglob"})  # fmt: skip
+FILE_STATE_METHODS = frozenset({"exists", "is_file", "is_dir", "iterdir", "glob", "rglob", "stat"})
+CLOCKS = frozenset({"time.time", "time.time_ns", "time.strftime", "time.ctime", "time.localtime", "time.asctime",
+                    "datetime.datetime.now", "datetime.datetime.today", "datetime.datetime.utcnow",
+                    "datetime.now", "uuid.uuid4", "uuid.uuid1", "random.randint", "random.random"})  # fmt: skip
+# What every rank must take part in.
+COLLECTIVES = frozenset(f"mindspore.ops.{name}" for name in (
+    "AllReduce", "AllGather", "ReduceScatter", "Broadcast", "AlltoAll", "NeighborExchange", "Barrier"))  # fmt: skip

@@ -32,6 +32,7 @@ from ..reading.timeline import (
     diverge,
     may_be_left_out,
 )
+from .early import Device, device
 from .place import Place, Problem, anchor, built_too_early, frame_at
 from .rank_names import RankNames, existing
 from .spelling import Speller
@@ -48,6 +49,7 @@ class Startup:
         parallel_place, parallel_guarded: the same for the parallel context.
         seed_place: where a seed goes.
         moved: context calls that move up in front of what was built before them.
+        device: what the start-up says about the device, where the program's own context call comes later.
         problems: why not.
     """
 
@@ -69,6 +71,7 @@ class Startup:
         self.seed_place: Place | None = None
         self.guarded = self.parallel_guarded = True
         self.moved: list[Event] = []
+        self.device: Device | None = None
         self.problems: list[Problem] = []
         self._spellers: dict[Script, Speller] = {}
         self._names: RankNames | None = None
@@ -76,6 +79,8 @@ class Startup:
             self._place_after_init()
         elif self.trains:
             self._place_init()
+            if self.problems:
+                self._place_early(self._later[0])
         self._keep_known()
         self._before_other_seeds()
 
@@ -204,6 +209,28 @@ class Startup:
             self._names_apart(before[-1])
         self._check_reach()
 
+    def _place_early(self, first: Event) -> None:
+        """Where the context is set too late or in many places: start up before the first thing built, with the device."""
+        problems, moved = self.problems, self.moved
+        found = (self.place, self.parallel_place, self.seed_place)
+        for deep in (False, True):
+            self.problems, self.moved = [], []
+            self._without_context(first, deep=deep)
+            self._check_reach()
+            assert self.place is not None
+            late = [event for event in self.contexts if not self._passed(event, self.place)]
+            chosen = device(self.program, late, self.place)
+            if not self.problems and chosen is not None:
+                self.device = chosen
+                self.parallel_place = self.seed_place = self.place
+                return
+        self.problems, self.moved = problems, moved
+        self.place, self.parallel_place, self.seed_place = found
+
+    def _passed(self, event: Event, place: Place) -> bool:
+        """Whether an event happens before a place is reached."""
+        return self.program.timeline.visited.get(event.node, sys.maxsize) < self._clock(place)
+
     def _names_apart(self, context: Event) -> None:
         """``t = Trainer(); t.train()`` with the context in ``__init__``: rank and size go in between."""
         if self.place is None or all(self._on_way(train) for train in self.trains):
@@ -328,13 +355,13 @@ class Startup:
                 return False
         return True
 
-    def _without_context(self, first: Event) -> None:
-        """No context call: start up in the main guard or at module level, before the first thing built."""
+    def _without_context(self, first: Event, *, deep: bool = False) -> None:
+        """Start up in the main guard or at module level, before the first thing built; ``deep``: in a function too."""
         train = self.trains[0]
         frames = first.frames
         level = 0
         for index, (a, b) in enumerate(zip(first.frames, train.frames)):
-            inside_module = a.script is self.program.entry and not _in_function(a)
+            inside_module = a.script is self.program.entry and (deep or not _in_function(a))
             if a.block is not b.block or not inside_module or a.repeated or a.conditional:
                 break
             level = index

@@ -18,7 +18,7 @@ from .origin import Edge, Origin
 from .project import Project
 from .roles import argument
 from .script import Script
-from .tree import children
+from .tree import children, walk
 
 PAIR, PLAIN = "pair", "plain"  # (value, gradients), or the gradients alone
 _MAX_DEPTH = 40
@@ -182,6 +182,32 @@ class Gradients:
                     self._back(application, script, call.args[0].value, (), (), set(), 0)
                     yield application
 
+    def _mapped(self, script: Script, call: cst.Call) -> Iterator[str]:
+        """Yield what functions that a call is given call: ``hyper_map(partial(clip_one, 1.0), grads)``."""
+        for arg in call.args[:1]:
+            for part in walk(arg.value):
+                if not isinstance(part, cst.Name):
+                    continue
+                for origin in self.flow.origins(script, part):
+                    if isinstance(origin.node, (cst.FunctionDef, cst.Lambda)):
+                        yield from _called_in(origin.script, origin.node)
+                    elif origin.qualified == names.MULTITYPE:
+                        yield from self._registered(origin.script, origin.node)
+
+    def _registered(self, script: Script, graph: cst.CSTNode) -> Iterator[str]:
+        """Yield what the functions registered in a ``MultitypeFuncGraph`` call."""
+        for scope in script.bindings.scopes.values():
+            function = scope.node
+            for decorator in function.decorators if isinstance(function, cst.FunctionDef) else ():
+                made = decorator.decorator
+                if (
+                    isinstance(made, cst.Call)
+                    and isinstance(made.func, cst.Attribute)
+                    and made.func.attr.value == "register"
+                ):
+                    if any(origin.node is graph for origin in self.flow.origins(script, made.func.value)):
+                        yield from _called_in(script, function)
+
     def _optimizers(self, script: Script, call: cst.Call) -> list[Origin]:
         found = []
         for origin in self.flow.called(script, call):
@@ -225,11 +251,11 @@ class Gradients:
                 continue
             onward, passed = reducers, before
             if reducers and isinstance(origin.node, cst.Call):
-                passed = (*before, origin.script.tree.text(origin.node.func))
+                passed = (*before, origin.script.tree.text(origin.node.func), *self._mapped(origin.script, origin.node))
             if isinstance(origin.node, cst.Call) and self._reduces(origin.script, origin.node):
                 onward = (*reducers, (origin.script, origin.node))
             inside = False
-            for part in _parts(origin.node):
+            for part in parts_of(origin.node):
                 inside = (
                     self._back(
                         application,
@@ -251,75 +277,12 @@ class Gradients:
             application.lost.extend(ended)
         return found
 
-    # -- decisions -----------------------------------------------------------------------------------------------
 
-    def decides(self, application: Application) -> Iterator[tuple[cst.CSTNode, str]]:
-        """Yield the conditions that decide, from values of one rank, whether gradients are applied, with the value.
-
-        The gradients themselves are equal on all ranks once they are reduced; the value that comes with them and the
-        rows of the dataset are not.
-        """
-        script, below = application.script, application.call
-        for parent in script.tree.ancestors(application.call):
-            tests: list[cst.BaseExpression] = []
-            if isinstance(parent, (cst.If, cst.IfExp)) and below is not parent.test:
-                tests.append(parent.test)
-            body = getattr(parent, "body", None)
-            if isinstance(body, (list, tuple)):
-                for statement in body:
-                    if statement is below:
-                        break
-                    if isinstance(statement, cst.If) and jumps(statement):
-                        tests.append(statement.test)
-            for test in tests:
-                what = self._local(script, test, set(), 0)
-                if what:
-                    yield test, what
-            if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
-                return
-            below = parent  # type: ignore[assignment]
-
-    def local(self, script: Script, node: cst.CSTNode) -> str:
-        """Return what part of a value differs between ranks (its own loss, its own rows), or nothing."""
-        return self._local(script, node, set(), 0)
-
-    def _local(self, script: Script, node: cst.CSTNode, seen: set[cst.CSTNode], depth: int) -> str:
-        """Return what part of a value differs between ranks, or nothing."""
-        if node in seen or depth > _MAX_DEPTH or not isinstance(node, cst.BaseExpression):
-            return ""
-        seen.add(node)
-        for origin in self.flow.origins(script, node):
-            if origin.node in self.takes:
-                take = self.takes[origin.node]  # type: ignore[index]
-                if take.shape == PAIR and origin.selectors[:1] != (("item", 1),):
-                    return "the loss of its own rows"
-                continue
-            if isinstance(origin.node, cst.Call) and names.dataset_class(origin.qualified) and origin.selectors:
-                return "its own rows"
-            if origin.kind == "call" and names.is_train_cell(origin.qualified.removesuffix("()")):
-                return "the loss of its own rows"
-            if origin.kind in ("function", "class", "external", "module", "instance"):
-                continue
-            for part in _parts(origin.node):
-                what = self._local(origin.script, part, seen, depth + 1)
-                if what:
-                    return what
-        return ""
+def _called_in(script: Script, function: cst.CSTNode) -> Iterator[str]:
+    yield from (script.tree.text(part.func) for part in walk(function) if isinstance(part, cst.Call))
 
 
-def jumps(statement: cst.If) -> bool:
-    """Whether an ``if`` may leave the block it stands in."""
-    stack: list[cst.CSTNode] = [statement.body]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, (cst.Continue, cst.Break, cst.Return)):
-            return True
-        if not isinstance(node, (cst.FunctionDef, cst.For, cst.While, cst.BaseExpression)):
-            stack.extend(children(node))
-    return False
-
-
-def _parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+def parts_of(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """Yield the expressions that a value is computed from: arguments, operands, elements."""
     if isinstance(node, cst.Call):
         if isinstance(node.func, cst.Attribute):
@@ -331,4 +294,4 @@ def _parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         if isinstance(child, cst.BaseExpression):
             yield child
         elif not isinstance(child, (cst.BaseStatement, cst.BaseSmallStatement)):
-            yield from _parts(child)
+            yield from parts_of(child)

@@ -11,6 +11,7 @@ import libcst as cst
 
 from ..mindspore import names
 from .bindings import literal
+from .differs import Differs
 from .flow import Flow
 from .gradients import Gradients
 from .project import Project
@@ -77,6 +78,12 @@ class Program:
     def gradients(self) -> Gradients:
         """Where gradients are taken by hand, and what applies them."""
         return Gradients(self.project, self.flow)
+
+    @cached_property
+    def differs(self) -> Differs:
+        """What differs between ranks although their weights do not."""
+        own = any(True for _ in self.calls(*names.BATCH_NORMS))
+        return Differs(self.flow, self.roles, self.gradients, own_statistics=own)
 
     @cached_property
     def hand_updates(self) -> list[tuple[Script, cst.Call]]:

@@ -62,9 +62,18 @@ def _init(context: Context) -> Edit:
     place = startup.parallel_place
     assert place is not None
     condition, needs = startup.condition(place.statement, place.script)
-    init, more = startup.speller(place.script).spell(names.INIT, place.statement)
+    speller = startup.speller(place.script)
+    init, more = speller.spell(names.INIT, place.statement)
+    lines: tuple[str, ...] = (f"{init}()",)
+    if startup.device is not None and (startup.device.target or startup.device.chooses):
+        setter, asked = speller.spell(startup.device.setter, place.statement)
+        os_name, also = speller.spell("os", place.statement)
+        arguments = [f"device_target={startup.device.target}"] if startup.device.target else []
+        arguments += [f'device_id=int({os_name}.environ["DEVICE_ID"])'] if startup.device.chooses else []
+        lines = (f"{setter}({', '.join(arguments)})", *lines)
+        needs += asked + also
     return Insert(
-        place.script, place.statement, place.where, (f"{init}()",), 20, condition + ":" + STARTED,
+        place.script, place.statement, place.where, lines, 20, condition + ":" + STARTED,
         tuple(dict.fromkeys(needs + more)),
     )  # fmt: skip
 

@@ -4,7 +4,7 @@ MindSpore refuses ``sampler=`` together with ``num_shards`` (FACTS 4), and leavi
 other rows. So a ``DistributedSampler`` is put over it: rank r reads every N-th row that the sampler yields, which are
 the rows of one card, since all ranks draw with one seed (measured with 2.10 on 2 and 3 ranks). Its ``shuffle=False``
 says that the order is the sampler's. Samplers whose rows belong together in batches (``PKSampler``,
-``batch_sampler=``, an own class that is told the batch size) would be torn apart and are refused, as are random
+``batch_sampler=``, an own class that is told the batch size or loops inside loops) would be torn apart and are refused, as are random
 samplers of ``MindDataset``, which then draw the same rows in every epoch.
 
 Before::
@@ -35,6 +35,7 @@ from ..reading.bindings import dotted, literal, parameters
 from ..reading.flow import Origin
 from ..reading.roles import Site, argument
 from ..reading.script import Script
+from ..reading.tree import walk
 from . import CHANGED, NOTED, REFUSED, Context, constructor_argument, decide, rule
 
 CODE = "MSD202"
@@ -135,6 +136,11 @@ def _judge(context: Context, site: Site, script: Script, value: cst.BaseExpressi
         told = _told_batch(context, site, origin)
         if told:
             return what, f"which is told the batch size ({told}): dealing would tear its batches apart; {WAY_OUT}", ""
+        if _groups(context, origin):
+            reason = (
+                "whose loops inside loops may lay out batches by the order of its rows, which dealing would tear apart"
+            )
+            return what, f"{reason}; {WAY_OUT}", ""
     if not origins or not all(map(_known, origins)):
         return what, "", "the sampler is not found in this program; right if no batch relies on the order of its rows"
     return what, "", ""
@@ -167,6 +173,18 @@ def _told_batch(context: Context, site: Site, origin: Origin) -> str:
     batches = {text for use in site.uses_as("train") for s, step in use.methods if (text := _batch_size(s, step))}
     passed = (s.tree.text(arg.value) for s, call in flow.call_sites(found[1]) for arg in call.args)
     return str(named) or next((text for text in passed if text in batches and not text.isdigit()), "")
+
+
+def _groups(context: Context, origin: Origin) -> bool:
+    """Whether an own sampler walks in loops inside loops, as those do that put P classes of K rows into each batch."""
+    if origin.kind != "instance" or not isinstance(origin.node, cst.ClassDef):
+        return False
+    found = context.program.flow.method(origin.script, origin.node, "__iter__")
+    if found is None:
+        return False
+    loops = (cst.For, cst.While, cst.CompFor)
+    outer = (part for part in walk(found[1].body) if isinstance(part, (cst.For, cst.While)))
+    return any(isinstance(inner, loops) for loop in outer for inner in walk(loop.body))
 
 
 def _batch_size(script: Script, step: cst.CSTNode) -> str:

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ..mindspore import catalog
+from ..mindspore import catalog, names
 from ..model import Decision
 from ..plan.shards import CannotReachError
 from ..reading.bindings import parameters
@@ -139,7 +139,8 @@ def _only_iterates(context: Context, origin: Origin) -> bool:
     """Whether a source is an object of a class of the program that nothing gives a ``__getitem__``."""
     if origin.kind != "instance" or not isinstance(origin.node, cst.ClassDef) or _indexed(context, origin):
         return False
-    return not context.program.flow.library_bases(origin.script, origin.node) - {"object"}
+    bases = context.program.flow.library_bases(origin.script, origin.node)
+    return all(base == "object" or names.is_sampler(base) for base in bases)  # samplers have __iter__ alone
 
 
 def _indexed(context: Context, origin: Origin) -> bool:

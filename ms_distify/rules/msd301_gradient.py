@@ -33,9 +33,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..mindspore import names
-from ..model import Decision
+from ..model import Decision, Move
 from ..plan.reducers import CannotReduce
 from ..reading.gradients import Application, Root, Take
+from ..reading.tree import walk
 from . import CHANGED, KEPT, REFUSED, Context, decide, rule
 
 CODE = "MSD301"
@@ -102,8 +103,7 @@ def _application(context: Context, application: Application, fed: set[cst.CSTNod
             message = "these gradients pass through two reducers; take one out"
             yield decide("MSD302", REFUSED, take.script, take.call, message)
         elif most == 1 and clipped:
-            message = f"{clipped} looks at these gradients before they are averaged; reduce them first"
-            yield decide("MSD302", REFUSED, take.script, take.call, message)
+            yield _reduce_first(take, roots, clipped)
         elif most == 1 and flag and not context.startup.inits:
             message = (
                 f"these gradients are averaged only under '{flag}', which nothing here ties to the ranks; "
@@ -127,6 +127,44 @@ def _reduce(context: Context, take: Take, application: Application) -> Decision:
     where = application.script.where(application.call)
     message = f"gradients applied at {where}: averaged by {name} before anything reads them"
     return decide(CODE, CHANGED, take.script, take.call, message, *edits)
+
+
+def _reduce_first(take: Take, roots: list[Root], clipped: str) -> Decision:
+    """Move the user's reducer in front of what looks at the gradients: a line ``grads = reducer(grads)`` of the same block."""
+    script, tree = take.script, take.script.tree
+    message = f"{clipped} looks at these gradients before they are averaged; reduce them first"
+    reducers = {call for root in roots for _, call in root.reducers}
+    taken = tree.statement(take.call)
+    block = tree.parent.get(taken)
+    line = tree.statement(next(iter(reducers)))
+    name = _renamed(line, reducers)
+    if len(reducers) > 1 or tree.parent.get(line) is not block or not name or not _binds(taken, name):
+        return decide("MSD302", REFUSED, script, take.call, message)
+    body = block.body  # type: ignore[union-attr]
+    behind = body[body.index(taken) + 1]
+    message = f"averaged by the reducer of line {script.line(line)}, which moves up in front of {clipped}"
+    return decide(CODE, CHANGED, script, take.call, message, Move(script, line, behind))
+
+
+def _renamed(line: cst.CSTNode, reducers: set[cst.Call]) -> str:
+    """Return the name in a line ``name = reducer(name)``, or nothing."""
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1 or not isinstance(line.body[0], cst.Assign):
+        return ""
+    assign = line.body[0]
+    if len(assign.targets) != 1 or assign.value not in reducers or not isinstance(assign.value, cst.Call):
+        return ""
+    target, args = assign.targets[0].target, assign.value.args
+    if not isinstance(target, cst.Name) or len(args) != 1 or not isinstance(args[0].value, cst.Name):
+        return ""
+    return target.value if args[0].value.value == target.value else ""
+
+
+def _binds(line: cst.CSTNode, name: str) -> bool:
+    """Whether a line assigns a name, alone or in a tuple."""
+    if not isinstance(line, cst.SimpleStatementLine) or not isinstance(line.body[-1], cst.Assign):
+        return False
+    targets = [part for target in line.body[-1].targets for part in walk(target.target)]
+    return any(isinstance(part, cst.Name) and part.value == name for part in targets)
 
 
 def _unevenly(applications: list[Application]) -> Iterator[Take]:

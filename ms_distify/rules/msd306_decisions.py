@@ -2,7 +2,9 @@
 
 A condition on the loss of a rank's own rows lets one rank apply the gradients and another skip them: from then on weights
 differ, and nothing says so. Decisions on the gradients themselves are alike once they are averaged, and step counters
-are alike anyway.
+are alike anyway; but not what is counted or kept from such losses, as the patience of an early stop. An evaluation of whole
+data is alike, unless batch normalisation keeps statistics on each rank. A parameter that is set by hand from such a
+value would be another one on each rank.
 
 Before (refused)::
 
@@ -19,7 +21,7 @@ import libcst as cst
 
 from ..mindspore import names
 from ..model import Decision
-from ..reading.gradients import jumps
+from ..reading.differs import jumps
 from ..reading.tree import children
 from . import REFUSED, Context, decide, rule
 
@@ -29,9 +31,8 @@ CODE = "MSD306"
 @rule(CODE, "decisions that every rank takes alike")
 def check(context: Context) -> Iterator[Decision]:
     """Refuse applications under a condition on values of one rank."""
-    gradients = context.program.gradients
-    for application in gradients.applications:
-        for test, what in gradients.decides(application):
+    for application in context.program.gradients.applications:
+        for test, what in context.program.differs.decides(application):
             line = application.script.line(application.call)
             message = (
                 f"this decides from {what} whether the gradients of line {line} are applied, so ranks would part; "
@@ -40,20 +41,39 @@ def check(context: Context) -> Iterator[Decision]:
             yield decide(CODE, REFUSED, application.script, test, message)
     yield from _loops(context)
     yield from _schedulers(context)
+    yield from _set_by_hand(context)
+
+
+def _set_by_hand(context: Context) -> Iterator[Decision]:
+    """Refuse parameters that are set from values of one rank, beside gradients that are averaged."""
+    program = context.program
+    for script, call in program.hand_updates:
+        if call not in program.timeline.visited and script.bindings.scope_of(call).kind == "module":
+            continue
+        for arg in call.args:
+            what = program.differs.value(script, arg.value)
+            if what:
+                message = (
+                    f"this sets a parameter from {what}, so each rank would have another; average the value over the "
+                    "ranks first"
+                )
+                yield decide(CODE, REFUSED, script, call, message)
+                break
 
 
 def _loops(context: Context) -> Iterator[Decision]:
     """Refuse loops that train and end, or skip, on a value of one rank: the others would wait for ever."""
     program = context.program
+    trained = {sink.node for sink in program.roles.sinks if sink.role == "train"}
     for script in program.scripts:
         for loop in script.tree.nodes(cst.For, cst.While):
             body = loop.body  # type: ignore[attr-defined]
-            if not program.roles.steps(script, body):
+            if not program.roles.steps(script, body) and not trained & set(below(body)):
                 continue
             tests = [loop.test] if isinstance(loop, cst.While) else []
             tests += [part.test for part in below(body) if isinstance(part, cst.If) and jumps(part)]
             for test in tests:
-                what = program.gradients.local(script, test) or program.clock(script, test)
+                what = program.differs.decision(script, test) or program.clock(script, test)
                 if what:
                     message = (
                         f"this ends or skips training on {what}, which differs between ranks: the others would wait for "
@@ -68,7 +88,7 @@ def _schedulers(context: Context) -> Iterator[Decision]:
     for script in program.scripts:
         for call in script.bindings.calls:
             if call.args and program.flow.qualified(script, call) == names.PLATEAU + "().step":
-                what = program.gradients.local(script, call.args[0].value)
+                what = program.differs.value(script, call.args[0].value)
                 if what:
                     message = f"the learning rate would drop on {what}, on one rank and not on another; step on whole evaluation data"
                     yield decide(CODE, REFUSED, script, call, message)

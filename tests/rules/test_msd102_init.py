@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import HEAD, KEPT, TRAINING, becomes, changed_lines, converted, found, refused, run, unchanged
+from support import HEAD, KEPT, TRAINING, becomes, changed_lines, converted, found, run, unchanged
 
 DATA = 'train = ds.MnistDataset("/d").batch(8, drop_remainder=True)\n'
 COMM = "from mindspore.communication import get_group_size, get_rank, init\n"
@@ -337,8 +337,11 @@ def test_trainer_class() -> None:
     )
 
 
-def test_trainer_class_in_one_statement_is_refused() -> None:
-    refused(TRAINER + "Trainer(0).train()\n", "MSD107", 12, "does not come after the context")
+def test_trainer_class_in_one_statement_starts_up_before_it() -> None:
+    lines = converted(TRAINER + "Trainer(0).train()\n").splitlines()
+    start = lines.index("rank_id = rank_size = None  # one card")
+    assert lines[start + 2 : start + 4] == ['    ms.set_context(device_id=int(os.environ["DEVICE_ID"]))', "    init()"]
+    assert lines[-1] == "Trainer(0).train()"
 
 
 INIT = (

@@ -58,29 +58,68 @@ def test_several_calls_move_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "line", "message"),
+    ("body", "device"),
     [
+        pytest.param("net = nn.Dense(4, 2)\nmode = 0\nms.set_context(mode=mode)\n", "", id="needs a later name"),
+        pytest.param("net = nn.Dense(4, 2)\nif net:\n    ms.set_context(mode=0)\n", "", id="in a branch"),
         pytest.param(
-            "net = nn.Dense(4, 2)\nmode = 0\nms.set_context(mode=mode)\n", 4, "Dense", id="needs a later name"
-        ),
-        pytest.param("net = nn.Dense(4, 2)\nif net:\n    ms.set_context(mode=0)\n", 4, "Dense", id="in a branch"),
-        pytest.param(
-            "def setup():\n    ms.set_context(mode=0)\nnet = nn.Dense(4, 2)\nsetup()\n",
-            6,
-            "Dense",
+            "def setup():\n    ms.set_context(mode=0, device_target='CPU')\nnet = nn.Dense(4, 2)\nsetup()\n",
+            "ms.set_context(device_target='CPU')",
             id="in a function",
         ),
         pytest.param(
-            "w = ms.Tensor(1)\nnet = nn.Dense(4, 2)\nx = ms.set_context(mode=0)\n",
-            4,
-            "Tensor",
-            id="in an assignment",
+            "import argparse\ndef setup(where, number):\n    ms.set_context(device_target=where, device_id=number)\n"
+            "args = argparse.ArgumentParser().parse_args()\nnet = nn.Dense(4, 2)\nsetup(args.where, 3)\n",
+            'ms.set_context(device_target=args.where, device_id=int(os.environ["DEVICE_ID"]))',
+            id="through parameters",
         ),
+        pytest.param(
+            "def setup(args):\n    target = args.where\n    ms.set_device(target, args.number)\n"
+            "import argparse\noptions = argparse.ArgumentParser().parse_args()\nnet = nn.Dense(4, 2)\nsetup(options)\n",
+            'ms.set_device(device_target=options.where, device_id=int(os.environ["DEVICE_ID"]))',
+            id="set_device",
+        ),
+        pytest.param("w = ms.Tensor(1)\nnet = nn.Dense(4, 2)\nx = ms.set_context(mode=0)\n", "", id="an assignment"),
+    ],
+)
+def test_starts_up_before_what_is_built_and_chooses_the_device_there(body: str, device: str) -> None:
+    """Else the program would start its net or dataset before init; its own call chooses the same device once more."""
+    output = converted(HEAD + body + DATA + REST)
+    first = next(text for text in ("w = ms.Tensor", "net = nn.Dense") if text in output)
+    assert output.index("    init()\n") < output.index(first)
+    lines = output.splitlines()
+    before = lines[lines.index("    init()") - 1].strip()
+    assert before == (device or 'if int(os.getenv("RANK_SIZE", "1")) > 1:  # started by run_distribute.sh')
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "message"),
+    [
         pytest.param(
             "ms.set_context(mode=0)\nnet = nn.Dense(4, 2)\nms.set_device('CPU')\n",
             5,
             "Dense",
-            id="the device chosen too late",
+            id="set_device without id",
+        ),
+        pytest.param(
+            "def setup(where):\n    ms.set_context(device_target=where)\nnet = nn.Dense(4, 2)\nsetup(input())\n",
+            6,
+            "Dense",
+            id="a target that is not known before",
+        ),
+        pytest.param(
+            "def setup():\n    ms.set_context(device_target='CPU')\n    ms.set_context(device_target='GPU')\n"
+            "net = nn.Dense(4, 2)\nsetup()\n",
+            7,
+            "Dense",
+            id="two targets",
+        ),
+        pytest.param(
+            "def setup():\n    ms.set_context(device_target='Ascend', max_device_memory='30GB')\n"
+            "net = nn.Dense(4, 2)\nsetup()\n",
+            6,
+            "Dense",
+            id="settings that init would come before",
         ),
     ],
 )

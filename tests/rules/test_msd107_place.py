@@ -36,26 +36,13 @@ def test_has_a_place(source: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "line", "message"),
+    "source",
     [
+        pytest.param(HEAD + "for target in ('CPU', 'GPU'):\n" + indent(CONTEXT + BODY), id="context in a loop"),
         pytest.param(
-            HEAD + "for target in ('CPU', 'GPU'):\n" + indent(CONTEXT + BODY),
-            5,
-            "inside a loop",
-            id="context in a loop",
+            HEAD + "def main():\n" + indent(CONTEXT + BODY) + "for i in range(3):\n    main()\n", id="called in a loop"
         ),
-        pytest.param(
-            HEAD + "def main():\n" + indent(CONTEXT + BODY) + "for i in range(3):\n    main()\n",
-            5,
-            "loop",
-            id="called in a loop",
-        ),
-        pytest.param(
-            HEAD + "def main():\n" + indent(CONTEXT + BODY) + "main()\nmain()\n",
-            5,
-            "more than once",
-            id="called twice",
-        ),
+        pytest.param(HEAD + "def main():\n" + indent(CONTEXT + BODY) + "main()\nmain()\n", id="called twice"),
         pytest.param(
             HEAD
             + "def a():\n"
@@ -63,15 +50,31 @@ def test_has_a_place(source: str) -> None:
             + "def b():\n"
             + indent(CONTEXT + BODY)
             + "if ds:\n    a()\nelse:\n    b()\n",
-            15,
-            "does not come after the context",
             id="a context for each of two trainings",
         ),
+        pytest.param(HEAD + "ms.set_context(mode=0); " + BODY, id="context and dataset on one line"),
+    ],
+)
+def test_many_contexts_have_one_start_up_before_them(source: str) -> None:
+    output = converted(source)
+    assert output.count("    init()\n") == 1
+    lines = output.splitlines()
+    start = lines.index("    init()")
+    assert lines[start - 1].startswith('if int(os.getenv("RANK_SIZE"'), "at module level, in no loop or function"
+    started = next(
+        i for i, line in enumerate(lines) if line.startswith(("for ", "main()", "if ds", "ms.set_context(mode"))
+    )
+    assert start < started
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "message"),
+    [
         pytest.param(
-            HEAD + "ms.set_context(mode=0); " + BODY,
-            4,
-            "line of its own",
-            id="context and dataset on one line",
+            HEAD + "for target in ('CPU', 'GPU'):\n    ms.set_context(device_target=target)\n" + indent(BODY),
+            5,
+            "inside a loop",
+            id="another device each time",
         ),
         pytest.param(
             HEAD + "from mindspore.communication import init\nfor i in range(2):\n    init()\n" + BODY,

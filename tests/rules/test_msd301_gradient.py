@@ -451,3 +451,23 @@ def test_a_reducer_under_a_condition_is_kept_if_it_holds_on_many_ranks(condition
         assert [status for status, _ in found(run(program), "MSD304")] == ["kept"]
     else:
         refused(program, "MSD302", 14, "args.parallel")
+
+
+def test_a_reducer_behind_a_clip_moves_in_front_of_it() -> None:
+    program = START + (
+        "reducer = nn.DistributedGradReducer(opt.parameters)\ngrad_fn = ms.value_and_grad(net, None, opt.parameters)\n"
+        "for x, in train.create_tuple_iterator():\n    loss, grads = grad_fn(x)\n    norm = ops.norm(x)\n"
+        "    if norm > 1:\n        grads = ops.clip_by_norm(grads, 1.0)\n    grads = reducer(grads)\n    opt(grads)\n"
+    )
+    lines = converted(program).splitlines()
+    assert lines[lines.index("    loss, grads = grad_fn(x)") + 1] == "    grads = reducer(grads)"
+    assert lines.count("    grads = reducer(grads)") == 1
+
+
+def test_a_reducer_behind_a_clip_that_cannot_be_moved_is_refused() -> None:
+    program = START + (
+        "reducer = nn.DistributedGradReducer(opt.parameters)\ngrad_fn = ms.value_and_grad(net, None, opt.parameters)\n"
+        "for x, in train.create_tuple_iterator():\n    loss, grads = grad_fn(x)\n"
+        "    opt(reducer(ops.clip_by_norm(grads, 1.0)))\n"
+    )
+    refused(program, "MSD302", 12, "before they are averaged")

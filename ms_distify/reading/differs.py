@@ -1,0 +1,171 @@
+"""What differs between ranks although the weights do not: values of a rank's own rows, and what is decided from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ..mindspore import names
+from .bindings import dotted
+from .flow import Flow, Origin
+from .gradients import PAIR, Application, Gradients, parts_of
+from .roles import Roles
+from .script import Script
+from .tree import children, walk
+
+_MAX_DEPTH = 40
+
+
+class Differs:
+    """Finds values of one rank.
+
+    Args:
+        flow: where values come from.
+        roles: the datasets; those that train are dealt, and their rows are a rank's own.
+        gradients: the takes; the value that comes with gradients is of the rank's own rows.
+        own_statistics: whether networks keep statistics of their own rank (batch normalisation), so that evaluations
+            differ as well.
+    """
+
+    def __init__(self, flow: Flow, roles: Roles, gradients: Gradients, *, own_statistics: bool) -> None:
+        self._flow, self._takes, self._own_statistics = flow, gradients.takes, own_statistics
+        self._sites = {site.call: site for site in roles.sites}
+        self._found: dict[cst.CSTNode, str] = {}
+
+    def value(self, script: Script, node: cst.CSTNode) -> str:
+        """Return what part of a value differs between ranks (its own loss, its own rows), or nothing."""
+        if node not in self._found:
+            self._found[node] = self._value(script, node, set(), 0)
+        return self._found[node]
+
+    def decision(self, script: Script, test: cst.CSTNode) -> str:
+        """Return what makes a condition differ between ranks: values in it, or what was counted from such values."""
+        return self.value(script, test) or self._counted(script, test)
+
+    def decides(self, application: Application) -> Iterator[tuple[cst.CSTNode, str]]:
+        """Yield the conditions that decide, from values of one rank, whether gradients are applied, with the value.
+
+        The gradients themselves are equal on all ranks once they are reduced; the value that comes with them and the
+        rows of the dataset are not.
+        """
+        script, below = application.script, application.call
+        for parent in script.tree.ancestors(application.call):
+            tests: list[cst.BaseExpression] = []
+            if isinstance(parent, (cst.If, cst.IfExp)) and below is not parent.test:
+                tests.append(parent.test)
+            body = getattr(parent, "body", None)
+            if isinstance(body, (list, tuple)):
+                for statement in body:
+                    if statement is below:
+                        break
+                    if isinstance(statement, cst.If) and jumps(statement):
+                        tests.append(statement.test)
+            for test in tests:
+                what = self.decision(script, test)
+                if what:
+                    yield test, what
+            if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
+                return
+            below = parent  # type: ignore[assignment]
+
+    def _value(self, script: Script, node: cst.CSTNode, seen: set[cst.CSTNode], depth: int) -> str:
+        if node in seen or depth > _MAX_DEPTH or not isinstance(node, cst.BaseExpression):
+            return ""
+        seen.add(node)
+        for origin in self._flow.origins(script, node):
+            take = self._takes.get(origin.node) if isinstance(origin.node, cst.Call) else None
+            if take is not None:
+                if take.shape == PAIR and origin.selectors[:1] != (("item", 1),):
+                    return "the loss of its own rows"
+                continue
+            what = self._of_rows(origin)
+            if what:
+                return what
+            if origin.kind in ("function", "class", "external", "module", "instance"):
+                continue
+            for part in parts_of(origin.node):
+                what = self._value(origin.script, part, seen, depth + 1)
+                if what:
+                    return what
+        return ""
+
+    def _of_rows(self, origin: Origin) -> str:
+        """Return what a value is of, if it is of rows: a rank's own, or an evaluation's where ranks evaluate unlike."""
+        if origin.kind == "call" and names.is_train_cell(origin.qualified.removesuffix("()")):
+            return "the loss of its own rows"
+        site = self._sites.get(origin.node)  # type: ignore[call-overload]
+        if site is not None and origin.selectors:
+            if not site.uses or site.uses_as("train"):
+                return "its own rows"
+            if self._own_statistics:
+                return "an evaluation with the statistics that its own BatchNorm keeps"
+        if self._own_statistics and origin.qualified == names.MODEL + "().eval":
+            return "an evaluation with the statistics that its own BatchNorm keeps"
+        return ""
+
+    def _counted(self, script: Script, test: cst.CSTNode) -> str:
+        """Return what a condition counts, if something is counted or kept under conditions on values of one rank."""
+        for part in walk(test):
+            name = dotted(part) if isinstance(part, (cst.Name, cst.Attribute)) else None
+            if name is None:
+                continue
+            for place in self._settings(script, part, name):
+                for parent, below in _around(script, place):
+                    what = ""
+                    if isinstance(parent, (cst.If, cst.IfExp)) and below is not parent.test:
+                        what = self.value(script, parent.test)
+                    elif isinstance(parent, cst.For) and below is parent.body:
+                        what = self.value(script, parent.iter) if _sized_by(parent) else ""
+                    if what:
+                        return what
+        return ""
+
+    def _settings(self, script: Script, node: cst.CSTNode, name: str) -> Iterator[cst.CSTNode]:
+        """Yield where a name or attribute is set, or put into, in the function or class of a use of it."""
+        if isinstance(node, cst.Name):
+            for binding in script.bindings.lookup(node):
+                if binding.kind in ("assign", "augment"):
+                    yield binding.node
+        else:
+            for target, _, _ in script.bindings.attribute_assignments:
+                if dotted(target) == name:
+                    yield target
+        for call in script.bindings.calls:
+            func = call.func
+            if (
+                isinstance(func, cst.Attribute)
+                and func.attr.value in ("append", "extend")
+                and dotted(func.value) == name
+            ):
+                yield call
+
+
+def _around(script: Script, node: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
+    """Yield what stands around a node, up to the function, each with the part of it that the node is in."""
+    below = node
+    for parent in script.tree.ancestors(node):
+        if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
+            return
+        yield parent, below
+        below = parent
+
+
+def _sized_by(loop: cst.For) -> bool:
+    """Whether a loop goes over values chosen one by one, ``np.argwhere(losses > limit)``: how many depends on them."""
+    return any(isinstance(part, (cst.Comparison, cst.BooleanOperation)) for part in walk(loop.iter))
+
+
+def jumps(statement: cst.If) -> bool:
+    """Whether an ``if`` may leave the block it stands in."""
+    stack: list[cst.CSTNode] = [statement.body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (cst.Continue, cst.Break, cst.Return)):
+            return True
+        if not isinstance(node, (cst.FunctionDef, cst.For, cst.While, cst.BaseExpression)):
+            stack.extend(children(node))
+    return False
+
+
+__all__ = ["Differs", "jumps"]

@@ -1,0 +1,29 @@
+"""The optimizer is applied through its construct."""
+
+import mindspore as ms
+import mindspore.dataset as ds
+from given import BATCH, DEVICE, EPOCHS, MODE, ROWS
+from mindspore import nn
+
+ms.set_context(mode=MODE, device_target=DEVICE)
+ms.set_seed(1)
+train = ds.NumpySlicesDataset(ROWS, shuffle=False).batch(BATCH, drop_remainder=True)
+net = nn.SequentialCell(nn.Dense(4, 6), nn.Tanh(), nn.Dense(6, 2))
+loss_fn = nn.MSELoss()
+opt = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+
+
+def forward(x, y):
+    out = net(x)
+    return loss_fn(out, y), out
+
+
+def main():
+    grad_fn = ms.value_and_grad(forward, None, opt.parameters, has_aux=True)
+    for _ in range(EPOCHS):
+        for x, y in train.create_tuple_iterator():
+            _, grads = grad_fn(x, y)
+            opt.construct(grads)
+
+
+main()

@@ -1,0 +1,28 @@
+"""An experimental optimizer with a scheduler."""
+
+import mindspore as ms
+import mindspore.dataset as ds
+from given import BATCH, DEVICE, EPOCHS, MODE, ROWS
+from mindspore import nn
+from mindspore.experimental import optim
+
+ms.set_context(mode=MODE, device_target=DEVICE)
+ms.set_seed(1)
+train = ds.NumpySlicesDataset(ROWS, shuffle=False).batch(BATCH, drop_remainder=True)
+net = nn.SequentialCell(nn.Dense(4, 6), nn.Tanh(), nn.Dense(6, 2))
+loss_fn = nn.MSELoss()
+
+optimizer = optim.SGD(net.trainable_params(), lr=0.1, momentum=0.9)
+scheduler = optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
+
+
+def forward(x, y):
+    return loss_fn(net(x), y)
+
+
+grad_fn = ms.value_and_grad(forward, None, optimizer.parameters)
+for _ in range(EPOCHS):
+    for x, y in train.create_tuple_iterator():
+        loss, grads = grad_fn(x, y)
+        optimizer(grads)
+    scheduler.step()

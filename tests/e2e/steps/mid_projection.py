@@ -1,0 +1,31 @@
+"""Gradients are projected off a subspace that is kept as a matrix; the biases get none."""
+
+import mindspore as ms
+import mindspore.dataset as ds
+import numpy as np
+from given import BATCH, DEVICE, EPOCHS, MODE, ROWS
+from mindspore import nn, ops
+
+ms.set_context(mode=MODE, device_target=DEVICE)
+ms.set_seed(1)
+train = ds.NumpySlicesDataset(ROWS, shuffle=False).batch(BATCH, drop_remainder=True)
+net = nn.SequentialCell(nn.Dense(4, 6), nn.Tanh(), nn.Dense(6, 2))
+loss_fn = nn.MSELoss()
+opt = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+
+
+def forward(x, y):
+    return loss_fn(net(x), y)
+
+
+direction = ms.Tensor(np.ones((4, 1), np.float32) / 2)
+keep = ops.matmul(direction, direction.T)
+grad_fn = ms.value_and_grad(forward, None, opt.parameters)
+
+for _ in range(EPOCHS):
+    for x, y in train.create_tuple_iterator():
+        loss, grads = grad_fn(x, y)
+        projected = list(grads)
+        projected[0] = projected[0] - ops.matmul(projected[0], keep)
+        projected[1] = ops.zeros_like(projected[1])
+        opt(tuple(projected))

@@ -1,0 +1,30 @@
+"""Gradients of inputs and of weights that are only looked at, beside a training."""
+
+import mindspore as ms
+import mindspore.dataset as ds
+from given import BATCH, DEVICE, EPOCHS, MODE, ROWS
+from mindspore import nn, ops
+
+ms.set_context(mode=MODE, device_target=DEVICE)
+ms.set_seed(1)
+train = ds.NumpySlicesDataset(ROWS, shuffle=False).batch(BATCH, drop_remainder=True)
+net = nn.SequentialCell(nn.Dense(4, 6), nn.Tanh(), nn.Dense(6, 2))
+loss_fn = nn.MSELoss()
+opt = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+
+
+def forward(x, y):
+    return loss_fn(net(x), y)
+
+
+saliency = ops.grad(forward, 0)
+watched = ms.value_and_grad(forward, None, net.trainable_params())
+grad_fn = ms.value_and_grad(forward, None, opt.parameters)
+
+for _ in range(EPOCHS):
+    for x, y in train.create_tuple_iterator():
+        importance = saliency(x, y).abs().mean()
+        _, looked_at = watched(x, y)
+        print(float(importance.asnumpy()), len(looked_at))
+        loss, grads = grad_fn(x, y)
+        opt(grads)
