@@ -9,21 +9,23 @@ import libcst as cst
 
 from ..mindspore import names
 from ..reading.program import Program
-from ..reading.roles import argument
+from ..reading.roles import Site, argument
 from ..reading.script import Script
 from ..reading.timeline import DRAW, TRAIN, Event, common
 from ..reading.tree import walk
 from .sharding import constructor_argument
 
 PYTHON, NUMPY = "random", "numpy.random"
+_MAX_REACHED = 500
 
 
 class Draws:
     """The draws of a program, by what they decide.
 
     A draw while the program is set up (a shuffled file list, a split, initial weights) is an event of the timeline.
-    A draw of a generator function, a source that iterates or an own sampler decides which rows come next.
-    Others, in ``__getitem__`` or in operations of ``map``, change one row; they need not be alike.
+    A draw of a generator function, a source that iterates or an own sampler decides which rows come next, or changes
+    them in step with that. Others, in ``__getitem__`` or in operations of ``map``, change one row, at a moment of their
+    own; they need not be alike.
     """
 
     def __init__(self, program: Program) -> None:
@@ -38,12 +40,11 @@ class Draws:
         return [(s, call) for s, call, name in self._draws if module_of(name) == module and self._next(s, call)]
 
     def of_rows(self, module: str) -> list[tuple[Script, cst.Call]]:
-        """Return the draws that change single rows, if they are made at all."""
-        reached = {event.node for event in self.made(module)}
+        """Return the draws that change single training rows while others are read: in ``__getitem__``, in ``map``."""
         return [
             (script, call)
             for script, call, name in self._draws
-            if module_of(name) == module and call not in reached and not self._next(script, call)
+            if module_of(name) == module and any(node in self._changing for node in script.tree.ancestors(call))
         ]
 
     def between_steps(self, event: Event) -> bool:
@@ -54,31 +55,33 @@ class Draws:
                 return True
         return False
 
-    def started_anew(self) -> list[tuple[Script, cst.CSTNode]]:
+    def started_anew(self) -> list[tuple[Script, cst.For, cst.Call | None]]:
         """Return the training loops that build a new iterator over the rows every time round an outer loop.
 
         Where ``num_epochs=1`` is not said, the pipeline of the iterator before is already drawing its next epoch, at a
-        moment that nobody knows.
+        moment that nobody knows. With each loop comes the call that makes the iterator, if ``num_epochs=1`` can be said
+        there.
         """
-        found: list[tuple[Script, cst.CSTNode]] = []
+        found: list[tuple[Script, cst.For, cst.Call | None]] = []
         for event in self.program.timeline.of(TRAIN):
-            node: cst.CSTNode = event.node
-            if isinstance(node, cst.For) and any(frame.repeated for frame in event.frames):
-                if self._runs_on(event.script, node.iter):
-                    found.append((event.script, node))
+            loop: cst.CSTNode = event.node
+            if not isinstance(loop, cst.For) or not any(frame.repeated for frame in event.frames):
+                continue
+            calls = self._iterators(event.script, loop.iter)
+            counts = [argument(call, None, "num_epochs") for call in calls]
+            if calls and isinstance(loop.iter, cst.Name):
+                continue  # one iterator for all epochs
+            if not any(self.program.flow.constant(event.script, count) == 1 for count in counts if count is not None):
+                found.append((event.script, loop, calls[0] if counts == [None] else None))
         return found
 
-    def _runs_on(self, script: Script, rows: cst.BaseExpression) -> bool:
-        made = (
-            [rows, *(b.value for b in script.bindings.lookup(rows) if b.value)]
-            if isinstance(rows, cst.Name)
-            else [rows]
-        )
+    def _iterators(self, script: Script, rows: cst.BaseExpression) -> list[cst.Call]:
+        """Return the calls in an expression, or in what its name was bound to, that make an iterator over rows."""
+        made = [rows]
+        if isinstance(rows, cst.Name):
+            made += [binding.value for binding in script.bindings.lookup(rows) if binding.value is not None]
         calls = [part for value in made for part in walk(value) if isinstance(part, cst.Call)]
-        iterators = [c for c in calls if isinstance(c.func, cst.Attribute) and c.func.attr.value in names.ITERATORS]
-        if iterators and isinstance(rows, cst.Name):
-            return False  # one iterator for all epochs
-        return not any(self.program.flow.constant(script, argument(c, None, "num_epochs")) == 1 for c in iterators)
+        return [c for c in calls if isinstance(c.func, cst.Attribute) and c.func.attr.value in names.ITERATORS]
 
     @cached_property
     def _draws(self) -> list[tuple[Script, cst.Call, str]]:
@@ -89,24 +92,77 @@ class Draws:
 
     @cached_property
     def _ordering(self) -> set[cst.CSTNode]:
-        """Functions and classes that decide which training rows come next."""
-        return set(self._ordering_nodes())
+        """Functions and classes that decide which training rows come next, and what they call."""
+        return self._reached(self._ordering_roots())
 
-    def _ordering_nodes(self) -> Iterator[cst.CSTNode]:
+    @cached_property
+    def _changing(self) -> set[cst.CSTNode]:
+        """Functions that change single training rows, and what they call."""
+        return self._reached(self._changing_roots())
+
+    def _ordering_roots(self) -> Iterator[tuple[Script, cst.CSTNode]]:
         flow = self.program.flow
-        for site in self.program.roles.sites:
-            if not site.uses_as("train"):
-                continue
+        for site, value, is_sampler in self._sources():
+            for origin in flow.origins(site.script, value):
+                if origin.kind in ("function", "generator"):
+                    yield origin.script, origin.node
+                elif isinstance(origin.node, cst.ClassDef):
+                    indexed = flow.method(origin.script, origin.node, "__getitem__") is not None
+                    if is_sampler or not indexed:
+                        yield from flow.ancestry(origin.script, origin.node)
+
+    def _changing_roots(self) -> Iterator[tuple[Script, cst.CSTNode]]:
+        flow = self.program.flow
+        for site, value, is_sampler in self._sources():
+            for origin in () if is_sampler else flow.origins(site.script, value):
+                if isinstance(origin.node, cst.ClassDef):
+                    found = flow.method(origin.script, origin.node, "__getitem__")
+                    if found is not None:
+                        yield found
+        steps = {(s, n) for site in self._training() for use in site.uses_as("train") for s, n in use.methods}
+        for script, step in steps:
+            for arg in step.args if isinstance(step, cst.Call) else ():
+                yield from self._called_by(script, arg.value)
+
+    def _called_by(self, script: Script, operations: cst.BaseExpression) -> Iterator[tuple[Script, cst.CSTNode]]:
+        """Yield the program's functions and callable objects in what ``map`` or ``batch`` is given."""
+        for part in walk(operations):
+            if isinstance(part, (cst.Name, cst.Call, cst.Lambda, cst.Attribute)):
+                for origin in self.program.flow.origins(script, part):
+                    if isinstance(origin.node, (cst.FunctionDef, cst.Lambda)):
+                        yield origin.script, origin.node
+                    elif isinstance(origin.node, cst.ClassDef):
+                        found = self.program.flow.method(origin.script, origin.node, "__call__")
+                        if found is not None:
+                            yield found
+                    elif isinstance(origin.node, (cst.List, cst.Tuple)) and origin.node is not operations:
+                        yield from self._called_by(origin.script, origin.node)
+
+    def _training(self) -> list[Site]:
+        return [site for site in self.program.roles.sites if site.uses_as("train")]
+
+    def _sources(self) -> Iterator[tuple[Site, cst.BaseExpression, bool]]:
+        """Yield the samplers and generator sources of training datasets; the last says that it is a sampler."""
+        for site in self._training():
             sampler = constructor_argument(site, "sampler")
             source = argument(site.call, 0, "source") if site.name == "GeneratorDataset" else None
-            for value in (sampler, source):
-                for origin in flow.origins(site.script, value) if value is not None else ():
-                    if origin.kind in ("function", "generator"):
-                        yield origin.node
-                    elif isinstance(origin.node, cst.ClassDef):
-                        indexed = flow.method(origin.script, origin.node, "__getitem__") is not None
-                        if value is sampler or not indexed:
-                            yield from (cls for _, cls in flow.ancestry(origin.script, origin.node))
+            for value, is_sampler in ((sampler, True), (source, False)):
+                if value is not None:
+                    yield site, value, is_sampler
+
+    def _reached(self, roots: Iterator[tuple[Script, cst.CSTNode]]) -> set[cst.CSTNode]:
+        """Return functions and classes, and the functions of the program that they call, directly or not."""
+        found: set[cst.CSTNode] = set()
+        stack = list(roots)
+        while stack and len(found) < _MAX_REACHED:
+            script, node = stack.pop()
+            if node in found:
+                continue
+            found.add(node)
+            for part in walk(node):
+                if isinstance(part, cst.Call):
+                    stack += self.program.flow.targets(script, part)
+        return found
 
 
 def module_of(name: str) -> str:

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from ..mindspore import names
 from ..model import Decision, Insert
 from ..reading.bindings import literal
-from ..reading.timeline import Event, may_be_left_out
+from ..reading.timeline import DRAW, Event, may_be_left_out
 from . import CHANGED, KEPT, NOTED, REFUSED, Context, decide, rule
 
 CODE = "MSD104"
@@ -70,7 +70,9 @@ def _differs(context: Context, event: Event) -> str:
     """Return what makes a seed differ between ranks, or nothing."""
     if not event.node.args:
         return ""
-    return context.program.varies(event.script, event.node.args[0].value)
+    reason = context.program.varies(event.script, event.node.args[0].value)
+    drawn = {draw.what for draw in context.program.timeline.of(DRAW)}
+    return "" if reason in drawn else reason  # a seed goes in front of the draw (MSD108)
 
 
 def _unseeded(context: Context) -> Iterator[Decision]:

@@ -5,7 +5,8 @@ its own, and shards of different wholes overlap. ``mindspore.set_seed`` seeds Nu
 neither in time for what is drawn before it. So a seed goes in front of the first such draw; a fixed seed of the user's
 is kept, and one that differs per rank is refused. Draws that change one row, as in ``__getitem__``, are left alone;
 but where rows are drawn in a new order from epoch to epoch by the generator that also changes single rows, or that the
-iterator of the epoch before still draws from, ranks would part after the first epoch, and that is refused. What is drawn between training steps (noise for a GAN) is the same on
+iterator of the epoch before still draws from, ranks would part after the first epoch: the one is refused, the other is
+ended with ``num_epochs=1``. What is drawn between training steps (noise for a GAN) is the same on
 every rank, which is noted.
 
 Before::
@@ -27,7 +28,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..mindspore import names
-from ..model import Decision, Insert
+from ..model import AddKeywords, Decision, Insert
 from ..plan.draws import NUMPY, PYTHON, Draws
 from ..plan.place import Place, anchor
 from ..reading.script import Script
@@ -59,9 +60,10 @@ def _python(context: Context, draws: Draws) -> Iterator[Decision]:
     made, in_order = draws.made(PYTHON), draws.in_order(PYTHON)
     seeds = context.program.timeline.of(PYTHON_SEED)
     trains = context.startup.trains
+    drawn = {event.what for module in (PYTHON, NUMPY) for event in draws.made(module)}  # alike, once they are seeded
     for event in seeds:
         reason = context.program.varies(event.script, event.node.args[0].value) if event.node.args else "no argument"
-        if reason:
+        if reason and reason not in drawn:
             message = f"this seed of random differs between ranks ({reason}); use a fixed seed"
             yield decide(CODE, REFUSED, event.script, event.node, message)
             return
@@ -151,12 +153,18 @@ def _parting(draws: Draws, module: str) -> Iterator[Decision]:
                 "part after some rows; draw the order from a generator of its own: random.Random(seed)"
             )
             yield decide(CODE, REFUSED, where, call, message)
-    anew = draws.started_anew()
-    if anew:
-        script, loop = anew[0]
-        for where, call in draws.in_order(module):
+    in_order = draws.in_order(module)
+    if not in_order:
+        return
+    for script, loop, iterator in draws.started_anew():
+        if iterator is not None:
+            message = f"num_epochs=1: else the iterator of the epoch before would still draw from {module}"
+            edit = AddKeywords(script, iterator, (("num_epochs", "1"),))
+            yield decide(CODE, CHANGED, script, iterator, message, edit)
+            continue
+        for where, call in in_order:
             message = (
                 f"rows are drawn by {module} while the loop at {script.where(loop)} starts a new iterator every epoch and "
-                "the one before still draws, so ranks could part; say num_epochs=1 in create_tuple_iterator"
+                "the one before still draws, so ranks could part; loop over create_tuple_iterator(num_epochs=1)"
             )
             yield decide(CODE, REFUSED, where, call, message)

@@ -116,21 +116,57 @@ SHUFFLES = (
 
 
 @pytest.mark.parametrize(
-    ("rows", "safe"),
+    ("rows", "becomes"),
     [
-        pytest.param("train.create_tuple_iterator()", False, id="goes on into the next epoch"),
-        pytest.param("train", False, id="the dataset itself"),
-        pytest.param("train.create_tuple_iterator(num_epochs=1)", True, id="one epoch"),
-        pytest.param("rows_of_all", True, id="one iterator for all epochs"),
+        pytest.param("train.create_tuple_iterator()", "train.create_tuple_iterator(num_epochs=1)", id="goes on"),
+        pytest.param(
+            "enumerate(train.create_tuple_iterator())",
+            "enumerate(train.create_tuple_iterator(num_epochs=1))",
+            id="counted",
+        ),
+        pytest.param("train", None, id="the dataset itself"),
+        pytest.param("train.create_tuple_iterator(num_epochs=3)", None, id="three epochs, said by the user"),
+        pytest.param("train.create_tuple_iterator(num_epochs=1)", "", id="one epoch"),
+        pytest.param("rows_of_all", "", id="one iterator for all epochs"),
     ],
 )
-def test_iterators_that_draw_beside_each_other(rows: str, safe: bool) -> None:
-    loop = LOOP.format(draw="pass").replace("train.create_tuple_iterator()", rows)
+def test_iterators_that_draw_beside_each_other(rows: str, becomes: str | None) -> None:
+    loop = (
+        LOOP.format(draw="pass")
+        .replace("train.create_tuple_iterator()", rows)
+        .replace("x, y in enum", "i, (x, y) in enum")
+    )
     source = program("", data=SHUFFLES + "rows_of_all = train.create_tuple_iterator()\n", training=loop)
-    if safe:
-        assert not run(source).refused, run(source).findings
+    if becomes is None:
+        refused(source, "MSD108", 9, "create_tuple_iterator(num_epochs=1)")
     else:
-        refused(source, "MSD108", 9, "say num_epochs=1")
+        gone, new = changed_lines(source)
+        head = loop.splitlines()[4]
+        assert (head in gone) == bool(becomes)
+        assert not becomes or head.replace(rows, becomes) in new
+
+
+def test_a_seed_that_is_drawn_is_drawn_alike() -> None:
+    source = program(
+        "chosen = random.randint(1, 99)\nrandom.seed(chosen)\nms.set_seed(chosen)\nnp.random.seed(chosen)\n"
+    )
+    lines = run(source).output.decode().splitlines()
+    assert lines.index("random.seed(0)") + 1 == lines.index("chosen = random.randint(1, 99)")
+    assert "ms.set_seed(0)" not in lines
+
+
+def test_draws_of_a_net_or_of_the_source_itself_change_no_single_rows() -> None:
+    data = (
+        "def noise():\n    return np.random.rand()\n"
+        "class Rows:\n    def __iter__(self):\n        for i in np.random.permutation(9):\n            yield (i + noise(), 0)\n"
+        "class Net(nn.Cell):\n    def __init__(self):\n        super().__init__()\n        self.w = np.random.rand()\n"
+        "train = ds.GeneratorDataset(Rows(), ['x', 'y'])\nother = Net()\n"
+    )
+    assert not run(program("", data=data)).refused
+    mapped = data.replace("['x', 'y'])", "['x', 'y']).map(lambda x: x + noise(), ['x'])")
+    refused(program("", data=mapped), "MSD108", 8, "also changes single rows")
+    other = data.replace("['x', 'y'])", "['x', 'y']).map(lambda x: x + np.random.rand(), ['x'])")
+    refused(program("", data=other), "MSD108", 8, "also changes single rows")
 
 
 def test_no_training_no_seed() -> None:
