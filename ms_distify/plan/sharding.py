@@ -15,7 +15,7 @@ from ..reading.origin import Part
 from ..reading.program import Program
 from ..reading.roles import Site, argument
 from ..reading.script import Script
-from ..reading.tree import children
+from ..reading.tree import children, walk
 from .startup import Startup
 
 
@@ -26,10 +26,13 @@ class Sharding:
     Attributes:
         done: each rank reads its own shard.
         trouble: why that can be neither seen nor brought about, with the way out; or nothing.
+        twin: what the constructor that shards in the other branch passes for size and rank, where it waits for somebody
+            to pass them; None if there is none.
     """
 
     done: bool
     trouble: str = ""
+    twin: tuple[cst.BaseExpression, cst.BaseExpression] | None = None
 
 
 YES, NO = Sharding(done=True), Sharding(done=False)
@@ -196,8 +199,27 @@ def _decided(program: Program, site: Site, branching: cst.If | cst.IfExp) -> Sha
         return Sharding(
             done=False,
             trouble=f"'{test}' ({where}) always chooses the branch without shards; pass get_group_size(), get_rank()",
+            twin=_waiting(program, site, branching, contexts),
         )
     return YES
+
+
+def _waiting(
+    program: Program, site: Site, branching: cst.If | cst.IfExp, contexts: list[tuple[Edge, ...]]
+) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+    """Return the parameters through which the other branch would get size and rank, if nobody passes them."""
+    other = branching.orelse if site.call in set(walk(branching.body)) else branching.body
+    inside = set(walk(other)) if other is not None else set()
+    for twin in program.roles.sites:
+        if twin.script is site.script and twin.call in inside:
+            size, rank = constructor_argument(twin, "num_shards"), constructor_argument(twin, "shard_id")
+            if isinstance(size, cst.Name) and isinstance(rank, cst.Name):
+                values = [
+                    program.flow.constant(site.script, node, calls) for node in (size, rank) for calls in contexts
+                ]
+                if all(value is None for value in values):
+                    return size, rank
+    return None
 
 
 __all__ = ["NO", "YES", "Sharding", "constructor_argument", "last", "part_of", "sharding", "used_samplers"]

@@ -109,8 +109,28 @@ class Shards:
         finally:
             self._all_the_way = False
 
-    def _supply(self, script: Script, call: cst.Call, ways: list[tuple[Edge, ...]], given: Given) -> Supply:
-        direct = all(self._in_sight(script, call, edges) for edges in ways)
+    def fill(self, site: Site, given: Given) -> Supply:
+        """Pass rank and size through the parameters that the constructor's function has for them, and nobody fills.
+
+        Args:
+            site: the constructor.
+            given: the parameters for size and rank, as names.
+
+        Raises:
+            CannotReachError: somewhere on the way nothing can be passed on.
+        """
+        ways = [use.calls for use in site.uses_as("train")]
+        if not ways or not all(ways):
+            raise CannotReachError("no call could pass rank and size")
+        try:
+            return self._agreed(self._supply(site.script, site.call, ways, given, fill=True))
+        except _ConflictError as conflict:
+            raise CannotReachError(f"two ways that need different ranks meet at {conflict}") from None
+
+    def _supply(
+        self, script: Script, call: cst.Call, ways: list[tuple[Edge, ...]], given: Given, *, fill: bool = False
+    ) -> Supply:
+        direct = not fill and all(self._in_sight(script, call, edges) for edges in ways)
         result: Supply | None = None
         for edges in ways:
             found = self._bring(script, call, edges, given, direct=direct)

@@ -183,6 +183,8 @@ class Flow:
             yield from named.name(self, node, at)
         elif isinstance(node, cst.Attribute):
             yield from members.attribute(self, node.value, node.attr.value, node, at)
+        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "__next__":
+            yield from self.walk(node.func.value, at.taking(ELEMENT, *at.selectors))
         elif isinstance(node, cst.Call):
             for origin in self._calls.callees(at.script, node.func, at.calls):
                 yield from self._result(node, origin, at)

@@ -125,13 +125,16 @@ class Sinks:
 
     def _functions(self, script: Script, call: cst.Call) -> Iterator[Sink]:
         qualified = self.flow.qualified(script, call)
-        if qualified == "next" and call.args:
+        iterator = call.args[0].value if qualified == "next" and call.args else None
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "__next__":
+            iterator = call.func.value
+        if iterator is not None:
             around = next(
                 (n for n in script.tree.ancestors(call) if isinstance(n, (cst.For, cst.While, cst.FunctionDef))),
                 script.tree.module,
             )
             role = "train" if self.roles.steps(script, around.body) else "read"
-            yield Sink(role, script, call, call.args[0].value, "next()", (ELEMENT,), sure=False, must=False)
+            yield Sink(role, script, call, iterator, "next()", (ELEMENT,), sure=False, must=False)
         elif qualified == names.DATA_SINK:
             value = argument(call, 1, "dataset")
             if value is not None:

@@ -71,10 +71,23 @@ def _training(context: Context, site: Site, how: str) -> Iterator[Decision]:
         yield decide(CODE, NOTED, use.script, use.node, message)
     if sharding.done:
         yield decide(CODE, KEPT, script, call, f"{site.name} trains ({how}) and is sharded already")
+    elif sharding.twin is not None:
+        yield _fill(context, site, how, sharding.twin)
     elif sharding.trouble:
         yield decide(CODE, REFUSED, script, call, f"{site.name} trains ({how}), but {sharding.trouble}")
     elif not (sampler_keeps_out(context, site) or source_keeps_out(context, site) or split_keeps_out(site)):
         yield _shard(context, site, how)
+
+
+def _fill(context: Context, site: Site, how: str, given: tuple[cst.BaseExpression, cst.BaseExpression]) -> Decision:
+    """Let the training call pass rank and size to a function that shards in a branch of its own when it gets them."""
+    try:
+        supply = context.shards.fill(site, given)
+    except CannotReachError as reason:
+        return decide("MSD211", REFUSED, site.script, site.call, f"{site.name} trains ({how}), but {reason}")
+    names = f"{supply.size}, {supply.rank} passed to {', '.join(dict.fromkeys(supply.through))}"
+    message = f"{site.name} trains ({how}): {names}, which shards then"
+    return decide(CODE, CHANGED, site.script, site.call, message, *supply.edits)
 
 
 def _evaluated_too(context: Context, site: Site) -> list[Use]:

@@ -93,9 +93,9 @@ def test_seed_does_not_depend_on_the_users_condition() -> None:
         pytest.param("import os, time\nms.set_seed(int(time.time()) + os.getpid())", 5, "time.time", id="C31"),
         pytest.param("import os\nms.set_seed(os.getpid())", 5, "os.getpid", id="process"),
         pytest.param(
-            "import random\nseed = random.randint(0, 9)\nms.set_seed(seed)",
+            "import secrets\nseed = secrets.randbelow(9)\nms.set_seed(seed)",
             6,
-            "random.randint",
+            "secrets.randbelow",
             id="variable",
         ),
         pytest.param(
