@@ -796,3 +796,42 @@ def create(path, size=1, rank=0):
 train = create("/d")
 """
     refused(HEAD + source + TRAINING, "MSD201", 6, "always chooses the branch without shards")
+
+
+@pytest.mark.parametrize("call", ["next(rows)", "rows.__next__()"])
+def test_rows_taken_one_by_one(call: str) -> None:
+    source = (
+        HEAD
+        + 'train = ds.MnistDataset("/d")\n'
+        + CELL
+        + "for epoch in range(2):\n    rows = train.create_tuple_iterator()\n    i = 0\n"
+        + f"    while i < train.get_dataset_size():\n        x, y = {call}\n        i += 1\n        cell(x, y)\n"
+    )
+    assert sharded(source) == [f'train = ds.MnistDataset("/d", {SHARDS})']
+
+
+BRANCH = """\
+def create(path, group_size=None, rank=None):
+    if group_size is None:
+        data = ds.MnistDataset(path)
+    else:
+        data = ds.MnistDataset(path, num_shards=group_size, shard_id=rank)
+    return data.batch(8, True)
+train = create("/d")
+test = create("/t")
+"""
+
+
+def test_a_function_with_a_branch_for_shards_is_told_rank_and_size() -> None:
+    gone, new = changed_lines(HEAD + BRANCH + TRAINING + "model.eval(test)\n")
+    assert gone == ['train = create("/d")']
+    assert 'train = create("/d", group_size=rank_size, rank=rank_id)' in new
+
+
+def test_a_branch_for_shards_that_no_call_leads_to_is_refused() -> None:
+    source = (
+        HEAD
+        + "size = None\nif size is None:\n    train = ds.MnistDataset('/d')\nelse:\n    train = ds.MnistDataset('/d', num_shards=size, shard_id=0)\n"
+        + TRAINING
+    )
+    refused(source, "MSD201", 6, "always chooses the branch without shards")
