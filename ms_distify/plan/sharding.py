@@ -214,10 +214,8 @@ def _waiting(
         if twin.script is site.script and twin.call in inside:
             size, rank = constructor_argument(twin, "num_shards"), constructor_argument(twin, "shard_id")
             if isinstance(size, cst.Name) and isinstance(rank, cst.Name):
-                values = [
-                    program.flow.constant(site.script, node, calls) for node in (size, rank) for calls in contexts
-                ]
-                if all(value is None for value in values):
+                now = [tuple(program.flow.constant(site.script, node, c) for node in (size, rank)) for c in contexts]
+                if all(pair == (None, None) for pair in now) or all(pair == (1, 0) for pair in now):
                     return size, rank
     return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Optional
 
 import libcst as cst
@@ -123,9 +123,23 @@ class Shards:
         if not ways or not all(ways):
             raise CannotReachError("no call could pass rank and size")
         try:
-            return self._agreed(self._supply(site.script, site.call, ways, given, fill=True))
+            supply = self._agreed(self._supply(site.script, site.call, ways, given, fill=True))
         except _ConflictError as conflict:
             raise CannotReachError(f"two ways that need different ranks meet at {conflict}") from None
+        numbers = given[0] is not None and self.program.flow.constant(site.script, given[0], ways[0]) == 1
+        if numbers and self.startup.rank_names.own:
+            # Where the function takes 1 and 0 for one card, it does not get our None.
+            supply.edits = [self._as_number(edit) for edit in supply.edits]
+        return supply
+
+    def _as_number(self, edit: Edit) -> Edit:
+        known = self.startup.rank_names
+        texts = {known.size: f"{known.size} or 1", known.rank: f"{known.rank} or 0"}
+        if isinstance(edit, AddKeywords):
+            return replace(edit, keywords=tuple((name, texts.get(text, text)) for name, text in edit.keywords))
+        if isinstance(edit, Replace):
+            return replace(edit, text=texts.get(edit.text, edit.text))
+        return edit
 
     def _supply(
         self, script: Script, call: cst.Call, ways: list[tuple[Edge, ...]], given: Given, *, fill: bool = False

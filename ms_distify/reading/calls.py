@@ -34,9 +34,27 @@ class Calls:
 
     def callees(self, script: Script, func: cst.BaseExpression, calls: tuple[Edge, ...]) -> list[Origin]:
         """Return what an expression that is called can be."""
+        inherited = self._inherited(script, func)
+        if inherited is not None:
+            return [Origin("function", *inherited, calls=calls)]
         if isinstance(func, cst.Attribute) and not self._may_lead_on(script, func):
             return [Origin("unknown", script, func, calls=calls, reason=f"what {func.attr.value}() gives")]
         return self._unwrapped(self._flow.origins(script, func, calls))
+
+    def _inherited(self, script: Script, func: cst.BaseExpression) -> tuple[Script, cst.FunctionDef] | None:
+        """Return the method of the program that ``super().method`` is, if it is one."""
+        if not isinstance(func, cst.Attribute) or not isinstance(func.value, cst.Call):
+            return None
+        if not isinstance(func.value.func, cst.Name) or func.value.func.value != "super":
+            return None
+        owner = next((node for node in script.tree.ancestors(func) if isinstance(node, cst.ClassDef)), None)
+        if owner is None:
+            return None
+        for home, cls in list(self.ancestry(script, owner))[1:]:
+            for binding in home.bindings.scopes[cls].bindings.get(func.attr.value, []):
+                if isinstance(binding.node, cst.FunctionDef):
+                    return home, binding.node
+        return None
 
     def _may_lead_on(self, script: Script, func: cst.Attribute) -> bool:
         """Whether a method can be anything that is asked for; tensor arithmetic is not worth following."""
@@ -224,6 +242,27 @@ class Calls:
         home = self._project.home(function) or script
         bound = self.owner(home, function) is not None and not is_static(function)
         return [param.name.value for param in params][1 if bound else 0 :]
+
+
+def is_stub(function: cst.CSTNode) -> bool:
+    """Whether a function does nothing but say that others have to: ``pass``, ``raise NotImplementedError``."""
+    if not isinstance(function, cst.FunctionDef):
+        return False
+    lines: list[cst.CSTNode] = []
+    for line in function.body.body:
+        lines += line.body if isinstance(line, cst.SimpleStatementLine) else [line]
+    return all(
+        isinstance(line, (cst.Pass, cst.Raise))
+        or (
+            isinstance(line, cst.Expr)
+            and isinstance(line.value, (cst.SimpleString, cst.ConcatenatedString, cst.Ellipsis))
+        )
+        or (
+            isinstance(line, cst.Return)
+            and (line.value is None or dotted(line.value) in ("None", "NotImplementedError"))
+        )
+        for line in lines
+    )
 
 
 def decorated(function: cst.CSTNode, name: str) -> bool:

@@ -17,7 +17,7 @@ import libcst as cst
 
 from . import constants, handed_on, members, named
 from .bindings import Binding, Scope, Selector, literal, parameters
-from .calls import Calls, decorated, is_static
+from .calls import Calls, decorated, is_static, is_stub
 from .containers import Containers
 from .members import OF_NOTHING
 from .origin import ELEMENT, At, Edge, Function, Origin, Selectors
@@ -186,7 +186,10 @@ class Flow:
         elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "__next__":
             yield from self.walk(node.func.value, at.taking(ELEMENT, *at.selectors))
         elif isinstance(node, cst.Call):
-            for origin in self._calls.callees(at.script, node.func, at.calls):
+            callees = self._calls.callees(at.script, node.func, at.calls)
+            # What a base class leaves to its heirs gives nothing.
+            defined = [origin for origin in callees if origin.kind != "function" or not is_stub(origin.node)]
+            for origin in defined or callees:
                 yield from self._result(node, origin, at)
         elif isinstance(node, (cst.Tuple, cst.List, cst.Set)):
             yield from self._containers.sequence(node, at)

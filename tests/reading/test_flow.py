@@ -112,6 +112,17 @@ def names(source: str, folder: Path | None = None) -> list[str]:
             id="__call__",
         ),
         pytest.param(
+            "class A:\n    def f(self):\n        return lib.a()\nclass B(A):\n    def g(self):\n        return super().f()\nuse(B().g())\n",
+            ["lib.a"],
+            id="super()",
+        ),
+        pytest.param(
+            "class A:\n    def g(self):\n        return self.f()\n    def f(self):\n        pass\n"
+            "class B(A):\n    def f(self):\n        return lib.a()\nuse(B().g())\n",
+            ["lib.a"],
+            id="left to the heirs",
+        ),
+        pytest.param(
             "def both():\n    return lib.a(), lib.b()\ndef f(n, p, q):\n    use(q)\nf(1, *both())\n",
             ["lib.b"],
             id="an element of star arguments",

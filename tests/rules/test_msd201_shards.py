@@ -828,6 +828,54 @@ def test_a_function_with_a_branch_for_shards_is_told_rank_and_size() -> None:
     assert 'train = create("/d", group_size=rank_size, rank=rank_id)' in new
 
 
+def test_a_function_that_takes_one_and_zero_for_one_card() -> None:
+    source = HEAD + BRANCH.replace("group_size=None, rank=None", "n=1, r=0").replace("group_size is None", "n == 1")
+    source = source.replace("num_shards=group_size, shard_id=rank)", "num_shards=n, shard_id=r)") + TRAINING
+    gone, new = changed_lines(source + "model.eval(test)\n")
+    assert gone == ['train = create("/d")']
+    assert 'train = create("/d", n=rank_size or 1, r=rank_id or 0)' in new
+
+
+TRAINER = """\
+class Base:
+    def __init__(self, path):
+        self.data = self.load(path)
+    def load(self, path):
+        raise NotImplementedError
+    def train(self):
+        for x, y in self.data.create_tuple_iterator():
+            cell(x, y)
+class Digits(Base):
+    def __init__(self, path):
+        super().__init__(path)
+    def load(self, path):
+        return ds.MnistDataset(path)
+Digits("/d").train()
+"""
+
+
+def test_a_base_class_that_leaves_the_dataset_to_its_heirs() -> None:
+    new = sharded(HEAD + "ms.set_context(mode=0)\n" + CELL + TRAINER)
+    assert f"return ds.MnistDataset(path, {SHARDS})" in new
+
+
+def test_a_base_class_in_another_place_passes_rank_and_size_on() -> None:
+    main = "def main():\n    ms.set_context(mode=0)\n" + "".join(f"    {line}\n" for line in CELL.splitlines())
+    trainer = TRAINER.replace('Digits("/d").train()\n', "").replace(
+        "            cell(x, y)", "            self.cell(x, y)"
+    )
+    trainer = trainer.replace("self.data = ", "self.cell = cell\n        self.data = ").replace(
+        "path)", "path, cell)", 1
+    )
+    trainer = trainer.replace("def __init__(self, path):", "def __init__(self, path, cell):").replace(
+        "super().__init__(path)", "super().__init__(path, cell)"
+    )
+    new = sharded(HEAD + trainer + main + '    Digits("/d", cell).train()\nmain()\n')
+    assert f"super().__init__(path, cell, {THREADED})" in new
+    assert f"return ds.MnistDataset(path, {THREADED})" in new
+    assert f'Digits("/d", cell, {SHARDS}).train()' in new
+
+
 def test_a_branch_for_shards_that_no_call_leads_to_is_refused() -> None:
     source = (
         HEAD
