@@ -67,21 +67,19 @@ class Draws:
             loop: cst.CSTNode = event.node
             if not isinstance(loop, cst.For) or not any(frame.repeated for frame in event.frames):
                 continue
-            calls = self._iterators(event.script, loop.iter)
-            counts = [argument(call, None, "num_epochs") for call in calls]
-            if calls and isinstance(loop.iter, cst.Name):
+            calls = _iterators(loop.iter)
+            if not calls and self._bound_to_iterator(event.script, loop.iter):
                 continue  # one iterator for all epochs
+            counts = [argument(call, None, "num_epochs") for call in calls]
             if not any(self.program.flow.constant(event.script, count) == 1 for count in counts if count is not None):
                 found.append((event.script, loop, calls[0] if counts == [None] else None))
         return found
 
-    def _iterators(self, script: Script, rows: cst.BaseExpression) -> list[cst.Call]:
-        """Return the calls in an expression, or in what its name was bound to, that make an iterator over rows."""
-        made = [rows]
-        if isinstance(rows, cst.Name):
-            made += [binding.value for binding in script.bindings.lookup(rows) if binding.value is not None]
-        calls = [part for value in made for part in walk(value) if isinstance(part, cst.Call)]
-        return [c for c in calls if isinstance(c.func, cst.Attribute) and c.func.attr.value in names.ITERATORS]
+    def _bound_to_iterator(self, script: Script, rows: cst.BaseExpression) -> bool:
+        """Whether an expression has a name that was bound to an iterator over rows before."""
+        names_in = [part for part in walk(rows) if isinstance(part, cst.Name)]
+        values = [binding.value for name in names_in for binding in script.bindings.lookup(name)]
+        return any(_iterators(value) for value in values if value is not None)
 
     @cached_property
     def _draws(self) -> list[tuple[Script, cst.Call, str]]:
@@ -163,6 +161,12 @@ class Draws:
                 if isinstance(part, cst.Call):
                     stack += self.program.flow.targets(script, part)
         return found
+
+
+def _iterators(node: cst.CSTNode) -> list[cst.Call]:
+    """Return the calls in an expression that make an iterator over rows."""
+    calls = [part for part in walk(node) if isinstance(part, cst.Call)]
+    return [c for c in calls if isinstance(c.func, cst.Attribute) and c.func.attr.value in names.ITERATORS]
 
 
 def module_of(name: str) -> str:

@@ -128,6 +128,7 @@ SHUFFLES = (
         pytest.param("train.create_tuple_iterator(num_epochs=3)", None, id="three epochs, said by the user"),
         pytest.param("train.create_tuple_iterator(num_epochs=1)", "", id="one epoch"),
         pytest.param("rows_of_all", "", id="one iterator for all epochs"),
+        pytest.param("enumerate(rows_of_all)", "", id="one iterator for all epochs, counted"),
     ],
 )
 def test_iterators_that_draw_beside_each_other(rows: str, becomes: str | None) -> None:
