@@ -135,7 +135,7 @@ class Timeline:
         self.project, self.flow = project, flow
         self._trains = {sink.node for sink in roles.sinks if sink.role == "train"}
         self._roles = roles
-        self._entered: set[cst.CSTNode] = set()
+        self._entered: set[tuple[cst.CSTNode, cst.CSTNode]] = set()
         self._imported: set[Script] = {project.entry}
         self.events: list[Event] = []
         # In which order calls are reached, and statements begun and finished, for the first time.
@@ -312,10 +312,10 @@ class Timeline:
         call: cst.Call,
         frames: tuple[Frame, ...],
     ) -> None:
-        # Every call is entered once: the first time is the one that decides what comes too early.
-        if call in self._entered or len(frames) > 60:
+        # Every call enters each function once: the first time is the one that decides what comes too early.
+        if (call, function) in self._entered or len(frames) > 60:
             return
-        self._entered.add(call)
+        self._entered.add((call, function))
         if isinstance(function, cst.Lambda):
             self._expression(script, function.body, frames)
         else:

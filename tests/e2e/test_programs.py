@@ -17,7 +17,7 @@ from harness import Process, convert, largest_difference, one_card, ranks, recor
 PROGRAMS = Path(__file__).parent / "programs"
 ROWS, BATCH, EPOCHS = 64, 8, 3
 BY_HAND = ["functional", "jitted", "own_cells", "two_optimizers"]
-STYLES = ["model_train", "train_cell", "pynative", *BY_HAND]
+STYLES = ["model_train", "train_cell", "pynative", "late_context", *BY_HAND]
 
 
 @pytest.fixture(scope="module", params=STYLES)
