@@ -1,7 +1,8 @@
 """There is one place for the start-up, on the way to every training.
 
 Rank and size must be known to all trainings of a program. Where the context is set in a loop, or in several
-branches that each train, no single place exists; the program is refused until the context is set once.
+branches that each train, the start-up goes in front of all of them and chooses the device itself (see MSD105). Where
+each of them chooses another device, no single place exists; the program is refused until the device is chosen once.
 
 Before (refused)::
 
