@@ -15,6 +15,7 @@ SET_PARALLEL = "mindspore.set_auto_parallel_context"
 RESET_PARALLEL = "mindspore.reset_auto_parallel_context"
 SET_SEED = "mindspore.set_seed"
 PARALLEL_MODE = "mindspore.ParallelMode"
+GET_PARALLEL = "mindspore.get_auto_parallel_context"
 GRAPH_MODE = "mindspore.GRAPH_MODE"
 INIT = "mindspore.communication.init"
 GET_RANK = "mindspore.communication.get_rank"
@@ -112,7 +113,7 @@ ITERATORS = frozenset({"create_tuple_iterator", "create_dict_iterator"})
 # Dataset methods that put a sampler on a dataset.
 SAMPLER_METHODS = frozenset({"use_sampler", "add_sampler"})
 # Methods of library objects that are asked for.
-METHODS = frozenset({"train", "fit", "eval", "build", "step"})
+METHODS = frozenset({"train", "fit", "eval", "build", "step", "construct"})
 
 # Packages that build and distribute training by themselves.
 WRAPPERS = ("mindcv", "mindnlp", "mindformers", "mindyolo", "mindocr", "mindface", "mindone", "mindelec",
@@ -213,7 +214,7 @@ def dataset_class(qualified: str) -> str | None:
     return last if head == "mindspore.dataset" and last in catalog.dataset_names() else None
 
 
-# -- files (MSD401 to MSD406) ----------------------------------------------------------------------------------------
+# -- files (MSD401 to MSD405) ----------------------------------------------------------------------------------------
 
 CALLBACK = "mindspore.Callback"
 WRITER_DIRECTORIES.update({
@@ -261,6 +262,19 @@ READERS = {
     "mindspore.dataset.CSVDataset": ("dataset_files", 0), "mindspore.dataset.TextFileDataset": ("dataset_files", 0),
     "mindspore.dataset.TFRecordDataset": ("dataset_files", 0),
 }  # fmt: skip
+# Functions that read what a folder holds.
+FOLDER_READERS = {
+    "os.listdir": ("path", 0), "os.scandir": ("path", 0), "os.walk": ("top", 0), "glob.glob": ("pathname", 0),
+    "glob.iglob": ("pathname", 0), "mindspore.dataset.ImageFolderDataset": ("dataset_dir", 0),
+}  # fmt: skip
+# Functions that are given a path and read nothing from there.
+PATH_FUNCTIONS = frozenset({
+    "print", "str", "repr", "len", "isinstance", "format", "os.makedirs", "os.mkdir", "os.remove", "os.unlink",
+    "shutil.rmtree", "pathlib.Path", "logging.info", "logging.warning", "logging.debug", "logging.getLogger", *(
+        f"os.path.{name}" for name in ("join", "dirname", "basename", "abspath", "exists", "isfile", "isdir",
+                                       "splitext", "split", "realpath", "expanduser", "normpath"))})  # fmt: skip
+PATH_METHODS = frozenset({"info", "warning", "debug", "error", "log", "format", "write", "append", "join", "replace",
+                          "split", "add_argument", "setFormatter", "addHandler"})  # fmt: skip
 # What is written once for all ranks to read.
 PREPARES = frozenset({
     FILE_WRITER, *(f"mindspore.mindrecord.{name}" for name in (

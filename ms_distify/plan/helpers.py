@@ -38,7 +38,43 @@ def {name}(source, num_shards=None, shard_id=None):
     return RankRows()
 '''
 
+_WAIT = '''\
+def {name}(what, timeout=7200):
+    """Let no rank go on before rank 0 is here, too; on one card go on at once. All ranks share the working folder.
+
+    A rank that waits keeps touching a file; rank 0 takes it away when it sees that it is being touched.
+    """
+    rank, size = int({os}.getenv("RANK_ID", "0")), int({os}.getenv("RANK_SIZE", "1"))
+    if size == 1:
+        return
+    end = {time}.monotonic() + timeout
+    for other in range(1, size) if rank == 0 else [rank]:
+        flag = f".rank_{{other}}_waits_for_rank_0.{{{os}.getenv('MS_SCHED_PORT', '')}}"
+        if rank != 0:
+            {os}.close({os}.open(flag, {os}.O_CREAT | {os}.O_WRONLY, 0o644))
+        touched = None
+        while True:
+            if {time}.monotonic() > end:
+                if rank != 0:
+                    {os}.unlink(flag)
+                missing = f"rank {{other}}" if rank == 0 else f"rank 0 {{what}}"
+                raise TimeoutError(f"rank {{rank}} waited {{timeout}} s for {{missing}} (by files in {{{os}.getcwd()}})")
+            try:
+                if rank != 0:
+                    {os}.utime(flag)
+                elif touched not in (None, {os}.stat(flag).st_mtime_ns):
+                    {os}.unlink(flag)
+                    break
+                else:
+                    touched = {os}.stat(flag).st_mtime_ns
+            except FileNotFoundError:
+                if rank != 0:
+                    break
+            {time}.sleep(0.2)
+'''
+
 _KINDS = {
+    "wait": ("wait_for_rank_0", _WAIT, {"os": "os", "time": "time"}),
     "sampled": ("shard_sampled", _SAMPLED, {"sampler": names.DISTRIBUTED_SAMPLER}),
     "source": ("shard_source", _SOURCE, {"types": "types", "itertools": "itertools"}),
 }
@@ -64,6 +100,37 @@ class Helpers:
         # The span of an expression leaves out its brackets, and a generator expression must keep its own.
         left, right = ("((", ")") if isinstance(node, cst.GeneratorExp) else ("(", "")
         return [*define, Wrap(script, node, name + left, f"{right}, {supply.size}, {supply.rank})")]
+
+    def wait(self, script: Script, what: str) -> tuple[str, tuple[Edit, ...]]:
+        """Return the line that makes all ranks wait for rank 0, and the edits that define what it calls.
+
+        Args:
+            script: the file it goes into.
+            what: what rank 0 does, behind "rank 0": "to finish convert()".
+        """
+        name, define = self._define("wait", script)
+        quoted = what.replace("\\", "").replace('"', "'")
+        return f'{name}("{quoted}")', define
+
+    def waits(self, script: Script, statement: cst.CSTNode) -> bool:
+        """Whether a statement calls the function that waits."""
+        if not isinstance(statement, cst.SimpleStatementLine) or not isinstance(statement.body[0], cst.Expr):
+            return False
+        call = statement.body[0].value
+        return (
+            isinstance(call, cst.Call)
+            and isinstance(call.func, cst.Name)
+            and call.func.value.startswith("wait_for_rank_0")
+        )
+
+    def is_wait(self, script: Script, node: cst.CSTNode) -> bool:
+        """Whether a node stands in the function that waits, put in by an earlier run."""
+        function = script.bindings.scope_of(node).function()
+        return (
+            function is not None
+            and isinstance(function.node, cst.FunctionDef)
+            and function.node.name.value.startswith("wait_for_rank_0")
+        )
 
     def _define(self, kind: str, script: Script) -> tuple[str, tuple[Edit, ...]]:
         if (script, kind) not in self._chosen:

@@ -1,12 +1,31 @@
-"""Data that the program prepares before it reads it.
+"""Data that the program prepares before it reads it: rank 0 prepares, all ranks wait.
 
 ``FileWriter`` on every rank writes one MindRecord file from N processes; on rank 0 only, the others read before it is
-finished. Neither is safe without a wait, so a program that writes its training data is refused.
+finished. So rank 0 alone runs what prepares the data (the ``if not os.path.exists(...)`` that makes it, the call of a
+function that does nothing else, or the statements of one writer), and right behind it **all** ranks wait. The same
+for downloads and unpacking.
 
-Before (refused)::
+They wait through files in the working folder, which the ranks must share, by a function that is put into the program:
+a rank that waits touches a file of its own until rank 0, when it is done, takes that away. Left-overs of a run that was
+killed are told from it, no init is needed, and after two hours the wait ends with an error that says what it waited
+for (``timeout``). Operators would not do: on CPU a late ``AllReduce`` fails after 30 seconds and
+``mint.distributed.barrier`` waits for nobody (2.10), on Ascend they wait as long as HCCL allows. Ranks on several hosts
+need a file system in common for the data; where each host has its own, prepare the data on each before the start.
 
-    writer = FileWriter("train.mindrecord", 1, overwrite=True)
-    ...
+What cannot be told to be the same on all ranks is refused (MindRecord files) or noted (downloads): preparation under a
+condition that ranks may answer differently, that gives values the program goes on with, or that draws random numbers.
+
+Before::
+
+    if not os.path.exists("train.mindrecord"):
+        convert("raw", "train.mindrecord")
+    train = ds.MindDataset("train.mindrecord")
+
+After::
+
+    if rank_id in (None, 0) and not os.path.exists("train.mindrecord"):
+        convert("raw", "train.mindrecord")
+    wait_for_rank_0("to finish convert('raw', 'train.mindrecord')")
     train = ds.MindDataset("train.mindrecord")
 """
 
@@ -14,31 +33,46 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from ..mindspore import names
 from ..model import Decision
-from . import KEPT, NOTED, REFUSED, Context, decide, rule
+from ..plan.files import Files
+from ..plan.files_edits import Condition, prepared
+from ..reading.script import Script
+from . import CHANGED, KEPT, NOTED, REFUSED, Context, decide, rule
 
 CODE = "MSD404"
-_DOWNLOADS = (
-    "urllib.request.urlretrieve", "download.download", "mindvision.dataset.DownLoad", "wget.download",
-    "gdown.download", "zipfile.ZipFile", "tarfile.open",
-)  # fmt: skip
 
 
 @rule(CODE, "data prepared by the program")
 def check(context: Context) -> Iterator[Decision]:
-    """Refuse MindRecord writers; note downloads and unpacking."""
+    """Let rank 0 prepare, and all ranks wait."""
     program = context.program
-    for script, call, name in program.calls(names.FILE_WRITER):
-        del name
-        if program.guarded_by_rank(script, call):
-            yield decide(CODE, KEPT, script, call, "FileWriter already depends on the rank")
-        elif call in program.timeline.visited:
+    files = Files(program)
+
+    def only(script: Script, node: cst.CSTNode) -> Condition:
+        return context.rank_test(script, node)[1:]
+
+    for script, call, name in program.calls(*names.PREPARES, *names.FETCHES):
+        short = name.rpartition(".")[2]
+        fetched = name in names.FETCHES
+        if files.guarded(script, call):
+            yield decide(CODE, KEPT, script, call, f"{short} already depends on the rank")
+            continue
+        if call not in program.timeline.visited and not fetched:
+            yield decide(CODE, KEPT, script, call, f"{short} is not reached by this program")
+            continue
+        edits, reason = prepared(program, context.helpers, files, script, call, only)
+        if edits:
+            message = f"{short}: rank 0 prepares this data, and all ranks wait for it"
+            yield decide(CODE, CHANGED, script, call, message, *edits)
+        elif fetched:
+            message = f"{name} runs on every rank at once ({reason}); prepare the data before the start"
+            yield decide(CODE, NOTED, script, call, message)
+        else:
             message = (
-                "every rank would write this MindRecord file at once; write it in a script of its own, before training"
+                f"every rank would write this MindRecord file at once, and rank 0 cannot do it alone ({reason}); write "
+                "it in a script of its own, before training, or in a function that gives nothing back"
             )
             yield decide(CODE, REFUSED, script, call, message)
-    for script, call, name in program.calls(*_DOWNLOADS):
-        if not program.guarded_by_rank(script, call):
-            message = f"{name} runs on every rank at once; prepare the data before the start"
-            yield decide(CODE, NOTED, script, call, message)
