@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import libcst as cst
 
 from ..mindspore import names
 from .bindings import dotted
 from .flow import Flow, Origin
-from .gradients import PAIR, Application, Gradients, parts_of
+from .gradients import PAIR, Application, Gradients
+from .operands import operands
 from .roles import Roles
 from .script import Script
 from .tree import children, walk
 
 _MAX_DEPTH = 40
+_CHOOSING = frozenset({"argwhere", "nonzero", "flatnonzero", "where", "masked_select"})
 
 
 class Differs:
@@ -38,6 +41,13 @@ class Differs:
         if node not in self._found:
             self._found[node] = self._value(script, node, set(), 0)
         return self._found[node]
+
+    def mixed(self, script: Script, node: cst.CSTNode) -> str:
+        """Return what part of a factor or summand differs between ranks, or nothing.
+
+        Shapes and types of values do not count, nor what is only waited for; gradients of inputs do.
+        """
+        return self._value(script, node, set(), 0, arithmetic=True)
 
     def decision(self, script: Script, test: cst.CSTNode) -> str:
         """Return what makes a condition differ between ranks: values in it, or what was counted from such values."""
@@ -69,7 +79,9 @@ class Differs:
                 return
             below = parent  # type: ignore[assignment]
 
-    def _value(self, script: Script, node: cst.CSTNode, seen: set[cst.CSTNode], depth: int) -> str:
+    def _value(
+        self, script: Script, node: cst.CSTNode, seen: set[cst.CSTNode], depth: int, *, arithmetic: bool = False
+    ) -> str:
         if node in seen or depth > _MAX_DEPTH or not isinstance(node, cst.BaseExpression):
             return ""
         seen.add(node)
@@ -78,17 +90,31 @@ class Differs:
             if take is not None:
                 if take.shape == PAIR and origin.selectors[:1] != (("item", 1),):
                     return "the loss of its own rows"
+                # of inputs and of weights together: the second are those of weights
+                chosen = origin.selectors[1 if take.shape == PAIR else 0 :][:1]
+                if arithmetic and (take.weights is None or (take.mixed and chosen != (("item", 1),))):
+                    return "gradients by its own rows"
                 continue
             what = self._of_rows(origin)
             if what:
                 return what
-            if origin.kind in ("function", "class", "external", "module", "instance"):
-                continue
-            for part in parts_of(origin.node):
-                what = self._value(origin.script, part, seen, depth + 1)
+            if origin.kind in ("function", "class", "external", "module", "instance") or origin.qualified == "len":
+                continue  # how many there are is another question than what they are
+            inside = [(origin.script, part) for part in operands(origin.node, origin.selectors, shapes=not arithmetic)]
+            for script_of, part in [*inside, *self._put_in.get(origin.node, ())]:
+                what = self._value(script_of, part, seen, depth + 1, arithmetic=arithmetic)
                 if what:
                     return what
         return ""
+
+    @cached_property
+    def _put_in(self) -> dict[cst.CSTNode, list[tuple[Script, cst.BaseExpression]]]:
+        """For each list, dictionary or the like: what the program puts in later."""
+        found: dict[cst.CSTNode, list[tuple[Script, cst.BaseExpression]]] = {}
+        for script, container, _, value in self._flow.puts():
+            for origin in self._flow.origins(script, container):
+                found.setdefault(origin.node, []).append((script, value))
+        return found
 
     def _of_rows(self, origin: Origin) -> str:
         """Return what a value is of, if it is of rows: a rank's own, or an evaluation's where ranks evaluate unlike."""
@@ -153,7 +179,12 @@ def _around(script: Script, node: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, cs
 
 def _sized_by(loop: cst.For) -> bool:
     """Whether a loop goes over values chosen one by one, ``np.argwhere(losses > limit)``: how many depends on them."""
-    return any(isinstance(part, (cst.Comparison, cst.BooleanOperation)) for part in walk(loop.iter))
+    for part in walk(loop.iter):
+        if isinstance(part, (cst.Comparison, cst.BooleanOperation)):
+            return True
+        if isinstance(part, cst.Call) and isinstance(part.func, cst.Attribute) and part.func.attr.value in _CHOOSING:
+            return True
+    return False
 
 
 def jumps(statement: cst.If) -> bool:

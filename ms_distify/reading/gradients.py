@@ -7,44 +7,22 @@ the takes that feed it, through whatever computes on the gradients in between; a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import libcst as cst
 
 from ..mindspore import names
-from .bindings import literal
+from .bindings import dotted
 from .flow import Flow
-from .origin import Edge, Origin
+from .operands import operands
+from .origin import Edge, Origin, Selectors
 from .project import Project
-from .roles import argument
 from .script import Script
-from .tree import children, walk
+from .takes import PAIR, PLAIN, Take, Takes
+from .tree import walk
 
-PAIR, PLAIN = "pair", "plain"  # (value, gradients), or the gradients alone
 _MAX_DEPTH = 40
-
-
-@dataclass(frozen=True)
-class Take:
-    """A call that takes gradients.
-
-    Attributes:
-        script: its file.
-        call: the call whose value holds the gradients.
-        maker: the call that made the gradient function (``value_and_grad(...)``), with its file.
-        weights: the expression of the weights, with its file; None if gradients of inputs are taken.
-        shape: PAIR where the value comes with the gradients, PLAIN where they stand alone.
-        mixed: the gradients come together with those of inputs.
-        trouble: why the value is not what its shape says, or nothing.
-    """
-
-    script: Script
-    call: cst.Call
-    maker: tuple[Script, cst.CSTNode]
-    weights: tuple[Script, cst.BaseExpression] | None
-    shape: str
-    mixed: bool = False
-    trouble: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,14 +32,17 @@ class Root:
     Attributes:
         take: the take.
         reducers: the reductions passed on the way, as (file, call).
-        before: what the gradients passed between the take and the last reducer: names of calls.
+        before: what the gradients passed between the take and a reducer: names of calls, each with how many of
+            ``reducers`` come behind it.
         through: the library calls passed on the whole way, by canonical name.
+        selectors: what is taken out of what the take gives.
     """
 
     take: Take
     reducers: tuple[tuple[Script, cst.Call], ...]
-    before: tuple[str, ...] = ()
+    before: tuple[tuple[str, int], ...] = ()
     through: tuple[str, ...] = ()
+    selectors: Selectors = ()
 
 
 @dataclass(eq=False)
@@ -74,6 +55,8 @@ class Application:
         optimizers: the calls that built the optimizer.
         roots: the takes that feed it.
         lost: where the way back ended without a take.
+        beside: what is computed into the gradients between a take and here, with its file: factors, limits, sums.
+        tests: the conditions under which gradients are taken or changed, with their file.
     """
 
     script: Script
@@ -81,6 +64,8 @@ class Application:
     optimizers: list[Origin]
     roots: list[Root] = field(default_factory=list)
     lost: list[Origin] = field(default_factory=list)
+    beside: list[tuple[Script, cst.BaseExpression]] = field(default_factory=list)
+    tests: list[tuple[Script, cst.BaseExpression]] = field(default_factory=list)
 
 
 class Gradients:
@@ -88,7 +73,7 @@ class Gradients:
 
     def __init__(self, project: Project, flow: Flow) -> None:
         self.project, self.flow = project, flow
-        self.takes = {take.call: take for take in self._takes()}
+        self.takes = {take.call: take for take in Takes(project, flow).all()}
         self.applications = list(self._applications())
 
     @property
@@ -100,77 +85,6 @@ class Gradients:
         function = take.script.bindings.scope_of(take.call).function()
         return function is not None and getattr(getattr(function.node, "name", None), "value", "") == "construct"
 
-    # -- takes -----------------------------------------------------------------------------------------------------
-
-    def _takes(self) -> Iterator[Take]:
-        for script in self.project.scripts():
-            for call in script.bindings.calls:
-                called = self.flow.called(script, call)
-                for origin in called:
-                    if origin.kind == "call" and isinstance(origin.node, cst.Call):
-                        take = self._take(script, call, origin, origin.node)
-                        if take is not None:
-                            if len({one.node for one in called}) > 1:
-                                take = replace(take, trouble="one of several gradient functions is called here")
-                            yield take
-                            break
-
-    def _take(self, script: Script, call: cst.Call, origin: Origin, maker: cst.Call) -> Take | None:
-        name, home = origin.qualified, origin.script
-        if name in names.VALUE_AND_GRAD:
-            weights = argument(maker, 2, "weights")
-            position = argument(maker, 1, "grad_position")
-            mixed = position is None or literal(position) is not None
-            return self._made(script, call, home, maker, weights, PAIR, mixed)
-        if name in names.GRAD:
-            weights = argument(maker, 2, "weights")
-            position = argument(maker, 1, "grad_position")
-            mixed = position is None or literal(position) is not None
-            return self._made(script, call, home, maker, weights, PLAIN, mixed)
-        if name == names.FORWARD_VALUE_AND_GRAD:
-            weights = argument(maker, 1, "weights")
-            by_list = argument(maker, 3, "get_by_list")
-            mixed = literal(argument(maker, 2, "get_all")) is True
-            chosen = weights if by_list is not None and literal(by_list) is not False else None
-            return self._made(script, call, home, maker, chosen, PAIR, mixed)
-        if name == names.GRAD_OPERATION + "()":
-            weights = argument(maker, 1, "weights")
-            operation = self._operation(home, maker)
-            mixed = operation is not None and literal(argument(operation, 0, "get_all")) is True
-            return self._made(script, call, home, maker, weights, PLAIN, mixed)
-        return None
-
-    def _operation(self, script: Script, call: cst.Call) -> cst.Call | None:
-        """Return the ``GradOperation(...)`` call behind ``operation(network, weights)``."""
-        for origin in self.flow.called(script, call):
-            if origin.qualified == names.GRAD_OPERATION and isinstance(origin.node, cst.Call):
-                return origin.node
-        return None
-
-    def _made(
-        self,
-        script: Script,
-        call: cst.Call,
-        home: Script,
-        maker: cst.Call,
-        weights: cst.BaseExpression | None,
-        shape: str,
-        mixed: bool,
-    ) -> Take:
-        known = None if weights is None or literal(weights) is None else (home, weights)
-        trouble = ""
-        options = (("has_aux", 3), ("return_ids", 4)) if self._has_options(home, maker) else ()
-        for option, position in options:
-            value = argument(maker, position, option)
-            beside = value is not None and literal(value) is not False
-            if beside and (option == "return_ids" or shape == PLAIN):
-                trouble = f"{option} puts something else beside the gradients"
-        return Take(script, call, (home, maker), known, shape, mixed and known is not None, trouble)
-
-    def _has_options(self, script: Script, maker: cst.Call) -> bool:
-        """Whether a maker takes ``has_aux`` and ``return_ids``: ``value_and_grad`` and ``grad`` do."""
-        return self.flow.qualified(script, maker) in names.GRAD | names.VALUE_AND_GRAD
-
     # -- applications ------------------------------------------------------------------------------------------------
 
     def _applications(self) -> Iterator[Application]:
@@ -179,8 +93,20 @@ class Gradients:
                 optimizers = self._optimizers(script, call)
                 if optimizers and call.args:
                     application = Application(script, call, optimizers)
-                    self._back(application, script, call.args[0].value, (), (), set(), 0)
+                    self._back(application, script, call.args[0].value, _Way(), set())
                     yield application
+
+    def _optimizers(self, script: Script, call: cst.Call) -> list[Origin]:
+        found = []
+        for origin in self.flow.called(script, call):
+            name = origin.qualified.removesuffix("().step").removesuffix("().construct")
+            if origin.kind in ("call", "external") and names.is_optimizer(name):
+                if origin.kind == "call" or name != origin.qualified:
+                    found.append(origin)
+            elif origin.kind == "instance" and isinstance(origin.node, cst.ClassDef):
+                if any(map(names.is_optimizer, self.flow.library_bases(origin.script, origin.node))):
+                    found.append(origin)
+        return found
 
     def _mapped(self, script: Script, call: cst.Call) -> Iterator[str]:
         """Yield what functions that a call is given call: ``hyper_map(partial(clip_one, 1.0), grads)``."""
@@ -208,90 +134,135 @@ class Gradients:
                     if any(origin.node is graph for origin in self.flow.origins(script, made.func.value)):
                         yield from _called_in(script, function)
 
-    def _optimizers(self, script: Script, call: cst.Call) -> list[Origin]:
-        found = []
-        for origin in self.flow.called(script, call):
-            name = origin.qualified.removesuffix("().step").removesuffix("().construct")
-            if origin.kind in ("call", "external") and names.is_optimizer(name):
-                if origin.kind == "call" or name != origin.qualified:
-                    found.append(origin)
-        return found
-
-    def _reduces(self, script: Script, call: cst.Call) -> bool:
-        """Whether a call runs a reducer, at least under the condition under which it was built."""
-        return any(origin.qualified == names.GRAD_REDUCER for origin in self.flow.called(script, call))
+    # -- the way back ------------------------------------------------------------------------------------------------
 
     def _back(
         self,
         application: Application,
         script: Script,
         node: cst.CSTNode,
-        calls: tuple[Edge, ...],
-        reducers: tuple[tuple[Script, cst.Call], ...],
+        way: _Way,
         seen: set[tuple[cst.CSTNode, int]],
-        depth: int,
-        before: tuple[str, ...] = (),
-        through: tuple[str, ...] = (),
     ) -> bool:
         """Go back from an expression to the takes in it; return whether any was found."""
-        if (node, len(reducers)) in seen or depth > _MAX_DEPTH:
+        if (node, len(way.reducers)) in seen or way.depth > _MAX_DEPTH:
             return False
-        seen.add((node, len(reducers)))
+        seen.add((node, len(way.reducers)))
         if not isinstance(node, cst.BaseExpression):
             return False
         found = False
         ended: list[Origin] = []
-        for origin in self.flow.origins(script, node, calls):
+        for origin in self.flow.origins(script, node, way.calls):
             take = self.takes.get(origin.node) if isinstance(origin.node, cst.Call) else None
+            if take is not None and take.shape == PAIR and origin.selectors[:1] == (("item", 0),):
+                application.beside.append((script, node))  # the value, not the gradients that come with it
+                continue
             if take is not None:
-                application.roots.append(Root(take, reducers, before, through))
+                application.tests.extend(_conditions(origin))
+                application.roots.append(Root(take, way.reducers, way.before, way.through, origin.selectors))
                 found = True
                 continue
             if origin.kind in ("function", "class", "external", "module", "instance"):
                 continue
-            onward, passed = reducers, before
-            if reducers and isinstance(origin.node, cst.Call):
-                passed = (*before, origin.script.tree.text(origin.node.func), *self._mapped(origin.script, origin.node))
-            if isinstance(origin.node, cst.Call) and self._reduces(origin.script, origin.node):
-                onward = (*reducers, (origin.script, origin.node))
+            onward = self._onward(origin, way)
             inside = False
-            for part in parts_of(origin.node):
-                inside = (
-                    self._back(
-                        application,
-                        origin.script,
-                        part,
-                        origin.calls,
-                        onward,
-                        seen,
-                        depth + 1,
-                        passed,
-                        (*through, origin.qualified),
+            for group in self._sources(origin):
+                leads = [(home, part, self._back(application, home, part, onward, seen)) for home, part in group]
+                if any(led for _, _, led in leads):
+                    inside = True
+                    application.beside.extend(
+                        (home, part) for home, part, led in leads if not led and isinstance(part, cst.BaseExpression)
                     )
-                    or inside
-                )
-            if not inside and origin.kind != "literal":
+            if inside:
+                application.tests.extend(_conditions(origin))
+            elif origin.kind != "literal":
                 ended.append(origin)
             found = found or inside
-        if not found and depth == 0:
+        if not found and way.depth == 0:
             application.lost.extend(ended)
         return found
+
+    def _onward(self, origin: Origin, way: _Way) -> _Way:
+        """Return the way as it goes on behind an origin: through a reducer, or through something in front of one."""
+        reducers, before, call = way.reducers, way.before, origin.node
+        if isinstance(call, cst.Call):
+            if reducers:
+                passed = (origin.script.tree.text(call.func), *self._mapped(origin.script, call))
+                before = (*before, *((name, len(reducers)) for name in passed))
+            # A reducer, at least under the condition under which it was built.
+            if any(one.qualified == names.GRAD_REDUCER for one in self.flow.called(origin.script, call)):
+                reducers = (*reducers, (origin.script, call))
+        return _Way(origin.calls, reducers, before, (*way.through, origin.qualified), way.depth + 1)
+
+    def _sources(self, origin: Origin) -> Iterator[list[tuple[Script, cst.CSTNode]]]:
+        """Yield what a value is computed from, in groups of what comes together."""
+        yield [(origin.script, part) for part in operands(origin.node, origin.selectors)]
+        if isinstance(origin.node, cst.Call) and _is_state(origin):
+            for script, call in self._updates:
+                state = [arg for arg in call.args if self._holds(script, arg.value, origin.node)]
+                if state:
+                    yield [(script, arg.value) for arg in call.args if arg not in state]
+        elif isinstance(origin.node, cst.List) or origin.qualified == "list":
+            for script, container, _, value in self.flow.puts():
+                if script is origin.script and self._comes_from(script, container, origin.node):
+                    yield [(script, value)]
+
+    def _holds(self, script: Script, node: cst.BaseExpression, source: cst.CSTNode) -> bool:
+        """Whether an argument is a parameter itself, not something computed from it."""
+        plain = isinstance(node, (cst.Name, cst.Attribute, cst.Subscript))
+        return plain and self._comes_from(script, node, source)
+
+    def _comes_from(self, script: Script, node: cst.BaseExpression, source: cst.CSTNode) -> bool:
+        return any(origin.node is source for origin in self.flow.origins(script, node))
+
+    @cached_property
+    def _updates(self) -> list[tuple[Script, cst.Call]]:
+        """The calls that set a parameter, themselves or through a function that they map over several."""
+        found = []
+        for script in self.project.scripts():
+            for call in script.bindings.calls:
+                called = [script.tree.text(call.func), *(o.qualified for o in self.flow.called(script, call))]
+                mapped = [dotted(part) or "" for arg in call.args[:1] for part in walk(arg.value)]
+                if any(map(_sets, (*called, *mapped))) or any(map(_sets, self._mapped(script, call))):
+                    found.append((script, call))
+        return found
+
+
+@dataclass(frozen=True)
+class _Way:
+    """A state of the walk from an application: the calls gone into, and what was passed so far."""
+
+    calls: tuple[Edge, ...] = ()
+    reducers: tuple[tuple[Script, cst.Call], ...] = ()
+    before: tuple[tuple[str, int], ...] = ()
+    through: tuple[str, ...] = ()
+    depth: int = 0
+
+
+def _conditions(origin: Origin) -> Iterator[tuple[Script, cst.BaseExpression]]:
+    """Yield the conditions around the place where a walk ended, up to its function."""
+    below = origin.node
+    for parent in origin.script.tree.ancestors(origin.node):
+        if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
+            return
+        if isinstance(parent, (cst.If, cst.IfExp)) and below is not parent.test:
+            yield origin.script, parent.test
+        below = parent
 
 
 def _called_in(script: Script, function: cst.CSTNode) -> Iterator[str]:
     yield from (script.tree.text(part.func) for part in walk(function) if isinstance(part, cst.Call))
 
 
-def parts_of(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """Yield the expressions that a value is computed from: arguments, operands, elements."""
-    if isinstance(node, cst.Call):
-        if isinstance(node.func, cst.Attribute):
-            yield node.func.value
-        for arg in node.args:
-            yield arg.value
-        return
-    for child in children(node):
-        if isinstance(child, cst.BaseExpression):
-            yield child
-        elif not isinstance(child, (cst.BaseStatement, cst.BaseSmallStatement)):
-            yield from parts_of(child)
+def _is_state(origin: Origin) -> bool:
+    """Whether a value is kept in parameters, so that what was assigned to them comes out: sums of gradients."""
+    func = origin.node.func if isinstance(origin.node, cst.Call) else None
+    cloned = isinstance(func, cst.Attribute) and func.attr.value == "clone"
+    return cloned or origin.qualified in (names.PARAMETER, names.PARAMETER + "Tuple")
+
+
+def _sets(name: str) -> bool:
+    return name.removesuffix("()").rpartition(".")[2] in names.UPDATES
+
+
+__all__ = ["PAIR", "PLAIN", "Application", "Gradients", "Root", "Take"]

@@ -14,6 +14,7 @@ from .bindings import literal
 from .differs import Differs
 from .flow import Flow
 from .gradients import Gradients
+from .many import ManyRanks
 from .project import Project
 from .roles import Roles
 from .script import Script
@@ -86,6 +87,11 @@ class Program:
         return Differs(self.flow, self.roles, self.gradients, own_statistics=own)
 
     @cached_property
+    def many(self) -> ManyRanks:
+        """What conditions say on many ranks."""
+        return ManyRanks(self)
+
+    @cached_property
     def hand_updates(self) -> list[tuple[Script, cst.Call]]:
         """The calls that look like changing weights without an optimizer, by the name of what is called."""
         found = []
@@ -108,6 +114,12 @@ class Program:
     def mentions_rank(self, script: Script, node: cst.CSTNode) -> bool:
         """Whether a value depends on the rank: get_rank(), get_group_size() or the launcher's variables."""
         return bool(self._sources(script, node, names.RANK_CALLS, names.RANK_VARIABLES))
+
+    def counts_ranks(self, script: Script, node: cst.CSTNode) -> bool:
+        """Whether a value depends on how many ranks there are, and not on which one this is."""
+        size = self._sources(script, node, names.RANK_CALLS & names.SIZE_SOURCES, names.SIZE_SOURCES)
+        rank = (names.RANK_CALLS - names.SIZE_SOURCES, names.RANK_VARIABLES - names.SIZE_SOURCES)
+        return bool(size) and not self._sources(script, node, *rank)
 
     def told(self, script: Script, call: cst.Call) -> bool:
         """Whether a call is told both which rank this is and how many there are."""

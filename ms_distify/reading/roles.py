@@ -218,7 +218,8 @@ def _is(qualified: str) -> bool:
 
 
 def _applies(qualified: str) -> bool:
-    return qualified.endswith("().step") and names.is_optimizer(qualified[: -len("().step")])
+    owner, _, method = qualified.rpartition("().")
+    return method in ("step", "construct") and names.is_optimizer(owner)
 
 
 # Functions that give a train cell.

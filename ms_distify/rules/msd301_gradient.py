@@ -34,6 +34,8 @@ import libcst as cst
 
 from ..mindspore import names
 from ..model import Decision, Move
+from ..plan.averaged import Averaged
+from ..plan.reducer_places import owner_of
 from ..plan.reducers import CannotReduce
 from ..reading.gradients import Application, Root, Take
 from ..reading.tree import walk
@@ -47,16 +49,21 @@ def check(context: Context) -> Iterator[Decision]:
     """Put a reducer behind every take that an optimizer applies; name the steps that average by themselves."""
     program = context.program
     fed: set[cst.CSTNode] = set()
-    for take in _unevenly(program.gradients.applications):
+    averaged = Averaged(context)
+    ways = {application: averaged.roots(application) for application in program.gradients.applications}
+    for take in _unevenly(ways):
         fed.add(take.call)
         message = (
             "these gradients are averaged for one optimizer and not for another; reduce them once, where they are taken"
         )
         yield decide("MSD302", REFUSED, take.script, take.call, message)
-    for application in program.gradients.applications:
-        yield from _application(context, application, fed)
+    for application, roots in ways.items():
+        yield from _application(context, application, roots, averaged, fed)
     for take in program.gradients.takes.values():
-        if take.call not in fed and take.weights is not None and program.hand_updates:
+        if take.call not in fed and _never_built(context, take):
+            message = "these gradients are taken in a class that this program never builds"
+            yield decide(CODE, KEPT, take.script, take.call, message)
+        elif take.call not in fed and take.weights is not None and program.hand_updates:
             script, update = program.hand_updates[0]
             message = (
                 f"gradients of weights that no optimizer applies, while line {script.line(update)} changes weights by hand: "
@@ -78,10 +85,12 @@ def check(context: Context) -> Iterator[Decision]:
             )
 
 
-def _application(context: Context, application: Application, fed: set[cst.CSTNode]) -> Iterator[Decision]:
+def _application(
+    context: Context, application: Application, found: list[Root], averaged: Averaged, fed: set[cst.CSTNode]
+) -> Iterator[Decision]:
     script, call = application.script, application.call
     by_take: dict[cst.CSTNode, list[Root]] = {}
-    for root in application.roots:
+    for root in found:
         by_take.setdefault(root.take.call, []).append(root)
     if not by_take:
         where = ""
@@ -92,31 +101,33 @@ def _application(context: Context, application: Application, fed: set[cst.CSTNod
         yield decide("MSD302", REFUSED, script, call, message)
     for roots in by_take.values():
         take = roots[0].take
-        counts = {len(root.reducers) for root in roots}
-        most = max(counts)
-        flag = _own_condition(context, roots)
-        clipped = next((name for root in roots for name in root.before if _looks(name)), "")
         if take.call in fed:
             continue
         fed.add(take.call)
-        if most > 1:
-            message = "these gradients pass through two reducers; take one out"
-            yield decide("MSD302", REFUSED, take.script, take.call, message)
-        elif most == 1 and clipped:
+        most = max(len(root.reducers) for root in roots)
+        clipped = next((name for root in roots for name, _ in root.before if _looks(name)), "")
+        trouble = "these gradients pass through two reducers; take one out" if most > 1 else ""
+        if most == 1 and clipped:
             yield _reduce_first(take, roots, clipped)
-        elif most == 1 and flag and not context.startup.inits:
-            message = (
-                f"these gradients are averaged only under '{flag}', which nothing here ties to the ranks; "
-                "reduce them whenever RANK_SIZE is above 1"
-            )
-            yield decide("MSD302", REFUSED, take.script, take.call, message)
-        elif any(_by_hand(context, root) for root in roots):
-            message = "these gradients pass through an AllReduce of the program's own; use nn.DistributedGradReducer"
-            yield decide("MSD302", REFUSED, take.script, take.call, message)
+            continue
+        trouble = trouble or averaged.trouble(application, roots)
+        if trouble:
+            yield decide("MSD302", REFUSED, take.script, take.call, trouble)
         elif most == 1:
             yield decide("MSD304", KEPT, take.script, take.call, "these gradients pass through a reducer already")
         else:
             yield _reduce(context, take, application)
+
+
+def _never_built(context: Context, take: Take) -> bool:
+    """Whether a take stands in a class whose name occurs nowhere in the program but in the class itself."""
+    owner = owner_of(take.script, take.call)
+    if owner is None:
+        return False
+    name = re.compile(rf"\b{re.escape(owner.name.value)}\b")
+    inside = name.findall(take.script.tree.text(owner))
+    found = [match for script in context.program.scripts for match in name.findall(script.source.text)]
+    return len(found) == len(inside)
 
 
 def _reduce(context: Context, take: Take, application: Application) -> Decision:
@@ -167,12 +178,12 @@ def _binds(line: cst.CSTNode, name: str) -> bool:
     return any(isinstance(part, cst.Name) and part.value == name for part in targets)
 
 
-def _unevenly(applications: list[Application]) -> Iterator[Take]:
+def _unevenly(ways: dict[Application, list[Root]]) -> Iterator[Take]:
     """Yield the takes that reach one optimizer through a reducer and another without."""
     levels: dict[Take, set[bool]] = {}
-    for application in applications:
+    for roots in ways.values():
         by_take: dict[Take, bool] = {}
-        for root in application.roots:
+        for root in roots:
             by_take[root.take] = by_take.get(root.take, False) or bool(root.reducers)
         for take, reduced in by_take.items():
             levels.setdefault(take, set()).add(reduced)
@@ -183,35 +194,3 @@ def _looks(name: str) -> bool:
     """Whether a call decides on or cuts values, judged by its name: clipping, norms, finite checks."""
     last = name.rpartition(".")[2].lower()
     return any(word in last for word in ("clip", "finite", "overflow", "centraliz"))
-
-
-def _by_hand(context: Context, root: Root) -> bool:
-    return names.ALL_REDUCE + "()" in root.through
-
-
-def _own_condition(context: Context, roots: list[Root]) -> str:
-    """Return a condition of the program's own under which alone a reducer is built or used, or nothing.
-
-    Conditions on the parallel mode, the rank or the group size hold on many ranks.
-    """
-    flow, program = context.program.flow, context.program
-    for root in roots:
-        for script, call in root.reducers:
-            places = [(script, call)]
-            built = [o for o in flow.called(script, call) if o.qualified == names.GRAD_REDUCER]
-            places += [(o.script, o.node) for o in built if isinstance(o.node, cst.Call)]
-            for home, node in places:
-                below: cst.CSTNode = node
-                for parent in home.tree.ancestors(node):
-                    if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
-                        break
-                    if isinstance(parent, (cst.If, cst.IfExp)) and below is not parent.test:
-                        text = home.tree.text(parent.test)
-                        if not _PARALLEL.search(text) and not program.mentions_rank(home, parent.test):
-                            return text
-                    below = parent
-    return ""
-
-
-# Not just "parallel": `if args.parallel` is a flag that the launcher knows nothing of.
-_PARALLEL = re.compile(r"parallel_mode|reducer_flag|ParallelMode")

@@ -2,8 +2,8 @@
 
 A subclass of ``nn.TrainOneStepCell`` whose ``construct`` skips the inherited ``self.grad_reducer`` trains every rank alone,
 without an error (FACTS 3); its gradients are passed through it (MSD301). A ``construct`` that neither takes gradients in
-sight nor calls the one it inherits is refused, and so is an optimizer of the program's own, which may not be linear in
-its gradients.
+sight nor calls the one it inherits is refused, and so is an optimizer of the program's own that changes its gradients;
+one that only looks at them is given averaged ones.
 
 Before::
 
@@ -53,9 +53,47 @@ def check(context: Context) -> Iterator[Decision]:
                 bases = flow.library_bases(origin.script, cls)
                 if any(names.is_train_cell(base) for base in bases):
                     yield from _cell(context, origin.script, cls)
-                elif any(names.is_optimizer(base) for base in bases):
+                elif any(names.is_optimizer(base) for base in bases) and not _hands_on(context, origin.script, cls):
                     message = f"{cls.name.value} is an optimizer of the program's own; whether its gradients may be averaged cannot be told"
                     yield decide(CODE, REFUSED, origin.script, cls, message + "; use one of MindSpore's optimizers")
+
+
+def _hands_on(context: Context, script: Script, cls: cst.ClassDef) -> bool:
+    """Whether an optimizer of the program's own gives its gradients, as they come, to the ``construct`` of its base."""
+    found = context.program.flow.method(script, cls, "construct")
+    if found is None:
+        return context.program.flow.method(script, cls, "__call__") is None
+    home, construct = found
+    params = [*construct.params.posonly_params, *construct.params.params]
+    scope = home.bindings.scopes[construct]
+    if len(params) != 2 or construct.params.star_kwarg is not None or isinstance(construct.params.star_arg, cst.Param):
+        return False
+    gradients = params[1].name.value
+    if len(scope.bindings[gradients]) != 1 or any(_changes(part, gradients) for part in walk(construct)):
+        return False
+    passed = [
+        part
+        for part in walk(construct)
+        if isinstance(part, cst.Call) and _is_base(home, part.func)
+        if len(part.args) == 1 and isinstance(part.args[0].value, cst.Name) and part.args[0].value.value == gradients
+    ]
+    return len(passed) == 1
+
+
+def _changes(part: cst.CSTNode, gradients: str) -> bool:
+    """Whether a list of gradients is changed in place."""
+    if isinstance(part, cst.AssignTarget) and isinstance(part.target, cst.Subscript):
+        return dotted(part.target.value) == gradients
+    return isinstance(part, cst.AugAssign) and isinstance(part.target, cst.Subscript)
+
+
+def _is_base(script: Script, func: cst.BaseExpression) -> bool:
+    """Whether this is ``super().construct``, or an attribute of ``self`` that is only ever that."""
+    if not isinstance(func, cst.Attribute):
+        return False
+    name = dotted(func)
+    set_to = [value for target, value, _ in script.bindings.attribute_assignments if dotted(target) == name]
+    return _is_super(func) or (bool(set_to) and all(isinstance(v, cst.Attribute) and _is_super(v) for v in set_to))
 
 
 def _cell(context: Context, script: Script, cls: cst.ClassDef) -> Iterator[Decision]:

@@ -4,7 +4,8 @@ A condition on the loss of a rank's own rows lets one rank apply the gradients a
 differ, and nothing says so. Decisions on the gradients themselves are alike once they are averaged, and step counters
 are alike anyway; but not what is counted or kept from such losses, as the patience of an early stop. An evaluation of whole
 data is alike, unless batch normalisation keeps statistics on each rank. A parameter that is set by hand from such a
-value would be another one on each rank.
+value would be another one on each rank, and so would averaged gradients, or a learning rate, that such a value is
+multiplied into.
 
 Before (refused)::
 
@@ -21,11 +22,15 @@ import libcst as cst
 
 from ..mindspore import names
 from ..model import Decision
+from ..reading.bindings import literal
 from ..reading.differs import jumps
+from ..reading.gradients import Application
 from ..reading.tree import children
 from . import REFUSED, Context, decide, rule
 
 CODE = "MSD306"
+# What an optimizer's learning rate is called: an attribute of it, an entry of a group of parameters.
+_RATES = frozenset({"learning_rate", "lr"})
 
 
 @rule(CODE, "decisions that every rank takes alike")
@@ -39,9 +44,34 @@ def check(context: Context) -> Iterator[Decision]:
                 "decide on the gradients, or on a value reduced over the ranks"
             )
             yield decide(CODE, REFUSED, application.script, test, message)
+        yield from _mixed(context, application)
     yield from _loops(context)
     yield from _schedulers(context)
     yield from _set_by_hand(context)
+
+
+def _mixed(context: Context, application: Application) -> Iterator[Decision]:
+    """Refuse gradients that values of one rank change on their way to the optimizer, or decide about."""
+    seen: set[str] = set()
+    line = application.script.line(application.call)
+    for script, test in application.tests:
+        what = context.program.differs.mixed(script, test)
+        if what and what not in seen:
+            seen.add(what)
+            message = (
+                f"this decides from {what} which gradients line {line} applies, so ranks would part; decide on the averaged "
+                "gradients, or on a value reduced over the ranks"
+            )
+            yield decide(CODE, REFUSED, script, test, message)
+    for script, node in application.beside:
+        what = context.program.differs.mixed(script, node)
+        if what and what not in seen:
+            seen.add(what)
+            message = (
+                f"this mixes {what} into the gradients that line {line} applies, so each rank would apply others; average "
+                "the value over the ranks first, or put it into the loss"
+            )
+            yield decide(CODE, REFUSED, script, node, message)
 
 
 def _set_by_hand(context: Context) -> Iterator[Decision]:
@@ -51,7 +81,7 @@ def _set_by_hand(context: Context) -> Iterator[Decision]:
         if call not in program.timeline.visited and script.bindings.scope_of(call).kind == "module":
             continue
         for arg in call.args:
-            what = program.differs.value(script, arg.value)
+            what = program.differs.mixed(script, arg.value)
             if what:
                 message = (
                     f"this sets a parameter from {what}, so each rank would have another; average the value over the "
@@ -59,6 +89,21 @@ def _set_by_hand(context: Context) -> Iterator[Decision]:
                 )
                 yield decide(CODE, REFUSED, script, call, message)
                 break
+    for script in program.scripts:
+        rates = [(t, v) for t, v, _ in script.bindings.attribute_assignments if t.attr.value in _RATES]
+        items = [(t, v) for t, v, _ in script.bindings.item_assignments if _key(t) in _RATES]
+        for target, value in [*rates, *items]:
+            what = program.differs.mixed(script, value)
+            if what:
+                message = (
+                    f"this sets a learning rate from {what}, so each rank would have another; average the value first"
+                )
+                yield decide(CODE, REFUSED, script, target, message)
+
+
+def _key(target: cst.Subscript) -> object:
+    index = target.slice[0].slice if len(target.slice) == 1 else None
+    return literal(index.value) if isinstance(index, cst.Index) else None
 
 
 def _loops(context: Context) -> Iterator[Decision]:

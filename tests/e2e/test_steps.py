@@ -52,15 +52,7 @@ IMPOSSIBLE = {
     ("op by op", "fn_mint"): "on CPUs mint.optim.SGD changes no weight op by op (MindSpore 2.10)",
 }
 # What is refused by name today, though a conversion would be right.
-REFUSED_YET = {
-    "cell_grad_operation": "a gradient function with a name of its own in construct (MSD302)",
-    "cell_made_in_construct": "value_and_grad made and called in construct (MSD302)",
-    "fn_construct": "optimizer.construct(grads) is not seen to train (MSD305)",
-    "fn_grad_operation": "weights that are named below the optimizer (MSD302)",
-    "mid_accumulate_parameters": "sums of gradients that are kept in parameters (MSD302)",
-    "mid_central": "gradients that pass through a list that is appended to (MSD302)",
-    "obj_lazy": "a gradient function that is None until it is first called (MSD302)",
-}
+REFUSED_YET: dict[str, str] = {}
 
 
 def _cases(names: list[str], *, once: bool = False) -> list[Any]:

@@ -13,6 +13,7 @@ net = nn.Dense(1, 1)
 opt = nn.SGD(net.trainable_params(), 0.1)
 """
 )
+LOOP = "for x, in train.create_tuple_iterator():\n"
 BUILT = "grad_reducer = nn.DistributedGradReducer(opt.parameters) if rank_size is not None else nn.Identity()"
 
 
@@ -145,6 +146,124 @@ def test_forms_of_taking_and_applying(step: str, lines: list[str]) -> None:
     assert reductions(START + step) == lines
 
 
+@pytest.mark.parametrize(
+    ("step", "lines"),
+    [
+        pytest.param(
+            "    both = grad_fn(x)\n    opt(both[1])\n",
+            ["    both = (both[0], grad_reducer(both[1]))"],
+            id="a-pair-by-index",
+        ),
+        pytest.param(
+            "    both = grad_fn(x)\n    loss, grads = both\n    opt(grads)\n",
+            ["    both = (both[0], grad_reducer(both[1]))"],
+            id="a-pair-taken-apart-later",
+        ),
+        pytest.param(
+            "    loss, (of_x, grads) = both_fn(x)\n    opt(grads)\n",
+            ["    grads = grad_reducer(grads)"],
+            id="of-inputs-and-weights",
+        ),
+        pytest.param(
+            "    loss, grads = both_fn(x)\n    opt(grads[1])\n",
+            ["    grads = (grads[0], grad_reducer(grads[1]))"],
+            id="of-inputs-and-weights-by-index",
+        ),
+        pytest.param(
+            "    of_x, grads = plain_fn(x)\n    opt(grads)\n",
+            ["    grads = grad_reducer(grads)"],
+            id="of-inputs-and-weights-without-the-value",
+        ),
+        pytest.param(
+            "    opt.construct(grad_fn(x)[1])\n", ["    opt.construct(grad_reducer(grad_fn(x)[1]))"], id="construct"
+        ),
+    ],
+)
+def test_gradients_that_come_with_something_else(step: str, lines: list[str]) -> None:
+    """The part that the optimizer is given is averaged, and nothing else of the pair."""
+    program = START + (
+        "grad_fn = ms.value_and_grad(net, None, opt.parameters)\n"
+        "both_fn = ms.value_and_grad(net, 0, opt.parameters)\nplain_fn = ms.grad(net, 0, opt.parameters)\n"
+        "for x, in train.create_tuple_iterator():\n" + step
+    )
+    assert reductions(program) == [BUILT, *lines]
+
+
+def test_a_pair_that_a_function_returns_as_it_is_comes_out_averaged() -> None:
+    program = START + (
+        "grad_fn = ms.value_and_grad(net, None, opt.parameters)\ndef take(x):\n    return grad_fn(x)\n"
+        "for x, in train.create_tuple_iterator():\n    loss, grads = take(x)\n    opt(grads)\n"
+    )
+    gone, come = changed_lines(program)
+    assert "    return grad_fn(x)" in gone
+    assert come[-2:] == ["    value, gradients = grad_fn(x)", "    return value, grad_reducer(gradients)"]
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        pytest.param(
+            "out = []\n    for g in grads:\n        out.append(g - g.mean())\n    return tuple(out)", id="append"
+        ),
+        pytest.param(
+            "out = list()\n    for g in grads:\n        out += [g]\n        out.append(g)\n    return out", id="list"
+        ),
+    ],
+)
+def test_gradients_in_a_list_that_a_helper_fills_are_followed(between: str) -> None:
+    program = START + (
+        "grad_fn = ms.value_and_grad(net, None, opt.parameters)\ndef centred(grads):\n    " + between + "\n" + LOOP
+        + "    loss, grads = grad_fn(x)\n    opt(centred(grads))\n"
+    )  # fmt: skip
+    assert reductions(program) == [BUILT, "    grads = grad_reducer(grads)"]
+
+
+SUMS = """\
+add = ops.MultitypeFuncGraph("add")
+@add.register("Tensor", "Tensor")
+def _add(total, one):
+    return ops.assign_add(total, one)
+class Step(nn.Cell):
+    def __init__(self, net, opt):
+        super().__init__()
+        self.net, self.opt, self.weights = net, opt, opt.parameters
+        self.sums = self.weights.clone(prefix="sum", init="zeros")
+        self.grad, self.map = ops.GradOperation(get_by_list=True), ops.HyperMap()
+    def construct(self, x):
+        grads = self.grad(self.net, self.weights)(x)
+        UPDATE
+        return self.opt(self.sums)
+step = Step(net, opt)
+for x, in train.create_tuple_iterator():
+    step(x)
+"""
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        pytest.param("self.map(ops.assign_add, self.sums, grads)", id="an-operator-over-all"),
+        pytest.param("self.map(add, self.sums, grads)", id="a-function-over-all"),
+        pytest.param(
+            "for total, g in zip(self.sums, grads):\n            ops.assign(total, total + g)", id="one-by-one"
+        ),
+    ],
+)
+def test_each_contribution_to_sums_in_parameters_is_averaged(update: str) -> None:
+    built, used = reductions(START + SUMS.replace("UPDATE", update))
+    assert built.startswith("        self.grad_reducer = nn.DistributedGradReducer(self.weights) if ")
+    assert used == "        grads = self.grad_reducer(self.grad(self.net, self.weights)(x))"
+
+
+def test_sums_that_are_averaged_where_they_are_applied_get_no_second_reducer() -> None:
+    cell = SUMS.replace("UPDATE", "self.map(ops.assign_add, self.sums, grads)")
+    cell = cell.replace("self.opt(self.sums)", "self.opt(self.reduce(self.sums))").replace(
+        "    def construct", "        self.reduce = nn.DistributedGradReducer(opt.parameters)\n    def construct"
+    )
+    assert reductions(START + cell) == []
+    assert [status for status, _ in found(run(START + cell), "MSD304")] == ["kept"]
+
+
 def test_two_optimizers_have_a_reducer_each_on_their_own_weights() -> None:
     program = START + (
         "other = nn.Dense(1, 1)\nopt2 = nn.Adam(other.trainable_params())\n"
@@ -216,6 +335,110 @@ def test_a_gradient_function_on_self_reduces_beside_it() -> None:
 
 
 @pytest.mark.parametrize(
+    "take",
+    [
+        pytest.param(
+            "        made = self.grad(self.net, weights)\n        g = made(x)\n", id="made-on-a-line-of-its-own"
+        ),
+        pytest.param("        g = ops.value_and_grad(self.net, None, self.weights)(x)[1]\n", id="made-and-called"),
+    ],
+)
+def test_a_gradient_function_made_in_construct_has_its_reducer_in_init(take: str) -> None:
+    cell = CELL.replace(
+        "        g = self.grad(self.net, self.opt.parameters)(x)\n", "        weights = self.weights\n" + take
+    )
+    cell = cell.replace("    def construct", "        self.weights = opt.parameters\n    def construct")
+    built, used = reductions(START + cell)
+    assert built == (
+        "        self.grad_reducer = nn.DistributedGradReducer(self.weights) if rank_size is not None else nn.Identity()"
+    )
+    assert used.startswith("        g = self.grad_reducer(")
+    lines = converted(START + cell).splitlines()
+    assert lines[lines.index(built) + 1] == "    def construct(self, x):"
+
+
+def test_init_that_trains_has_no_reducer_at_its_end() -> None:
+    """The end of ``__init__`` comes too late for the steps it runs itself."""
+    cell = CELL.replace("    def construct", "        self.construct(x0)\n    def construct").replace(
+        "class", "x0 = 1\nclass"
+    )
+    refused(START + cell, "MSD302", START.count("\n") + 9, "no place")
+
+
+def test_a_reducer_is_built_where_the_weights_get_their_name() -> None:
+    program = START + (
+        "weights = ms.ParameterTuple(net.trainable_params())\ngrad_op = ops.GradOperation(get_by_list=True)\n"
+        "for x, in train.create_tuple_iterator():\n    opt(grad_op(net, weights)(x))\n"
+    )
+    lines = converted(program).splitlines()
+    named = lines.index("weights = ms.ParameterTuple(net.trainable_params())")
+    assert lines[named + 1].startswith("grad_reducer = nn.DistributedGradReducer(weights) if ")
+
+
+ONE_BATCH = """\
+def one_batch(net, optimizer, x):
+    grad_fn = ms.value_and_grad(net, None, optimizer.parameters)
+    loss, grads = grad_fn(x)
+    optimizer(grads)
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "built"),
+    [
+        pytest.param(
+            ONE_BATCH + "for x, in train.create_tuple_iterator():\n    one_batch(net, opt, x)\n",
+            BUILT,
+            id="one-optimizer",
+        ),
+        pytest.param(
+            ONE_BATCH + "other = nn.Adam(net.trainable_params())\nfor x, in train.create_tuple_iterator():\n"
+            "    one_batch(net, opt, x)\n    one_batch(net, other, x)\n",
+            "    " + BUILT.replace("opt.parameters", "optimizer.parameters"),
+            id="two-optimizers-take-turns",
+        ),
+        pytest.param(
+            "class Trainer:\n    def __init__(self):\n        self.opt = opt\n    def step(self, x):\n"
+            "        grad_fn = ms.value_and_grad(net, None, self.opt.parameters)\n        loss, grads = grad_fn(x)\n"
+            "        self.opt(grads)\ntrainer = Trainer()\n"
+            "for x, in train.create_tuple_iterator():\n    trainer.step(x)\n",
+            "        self." + BUILT.replace("(opt", "(self.opt"),
+            id="in-a-method",
+        ),
+    ],
+)
+def test_a_gradient_function_made_for_each_batch_does_not_have_its_reducer_made_so(step: str, built: str) -> None:
+    """As far as one object is passed every time: otherwise the reducer is of the weights that come."""
+    assert reductions(START + step)[0] == built
+
+
+def test_none_is_no_gradient_function() -> None:
+    program = START + (
+        "class Lazy:\n    def __init__(self):\n        self.opt, self.grad_fn = opt, None\n    def step(self, x):\n"
+        "        if self.grad_fn is None:\n"
+        "            self.grad_fn = ms.value_and_grad(net, None, self.opt.parameters)\n"
+        "        loss, grads = self.grad_fn(x)\n        self.opt(grads)\nlazy = Lazy()\n"
+        "for x, in train.create_tuple_iterator():\n    lazy.step(x)\n"
+    )
+    assert reductions(program) == [
+        "        self." + BUILT.replace("(opt", "(self.opt"),
+        "        grads = self.grad_reducer(grads)",
+    ]
+
+
+def test_gradients_of_a_class_that_is_never_built_are_not_judged() -> None:
+    unused = (
+        CELL[: CELL.index("step = ")].replace("Step", "Unused").replace("return self.opt(g)", "return self.apply(g)")
+    )
+    by_hand = "for p in net.trainable_params():\n    p.set_data(p * 2)\n"
+    used = "grad_fn = ms.grad(net, None, opt.parameters)\n" + LOOP + "    opt(grad_fn(x))\n"
+    result = run(START + unused + by_hand + used)
+    assert ("kept", START.count("\n") + 7) in found(result, "MSD301")
+    assert not result.refused
+    refused(START + unused + "maybe = Unused\n" + by_hand + used, "MSD302", START.count("\n") + 7, "by hand")
+
+
+@pytest.mark.parametrize(
     "step",
     [
         pytest.param(
@@ -268,14 +491,14 @@ def test_gradients_that_are_only_read_get_no_reducer() -> None:
         ),
         pytest.param(
             "grad_fn = ms.value_and_grad(net, 0, opt.parameters)\n"
-            "for x, in train.create_tuple_iterator():\n    loss, grads = grad_fn(x)\n    opt(grads[1])\n",
+            "for x, in train.create_tuple_iterator():\n    loss, grads = grad_fn(x)\n    opt(grads)\n",
             11,
             "grad_position=None",
             id="with-gradients-of-inputs",
         ),
         pytest.param(
             "grad_fn = ms.value_and_grad(net, None, opt.parameters)\n"
-            "for x, in train.create_tuple_iterator():\n    both = grad_fn(x)\n    loss, grads = both\n    opt(grads)\n",
+            "for x, in train.create_tuple_iterator():\n    loss, *grads = grad_fn(x)\n    opt(grads[0])\n",
             11,
             "taken apart",
             id="not-taken-apart",
@@ -297,9 +520,6 @@ def test_what_cannot_be_followed_is_refused_at_its_line(step: str, line: int, me
 
 def test_an_optimizer_without_any_training_is_refused() -> None:
     refused(START + "import registry\nregistry.run(net)\n", "MSD305", 8, "no training")
-
-
-LOOP = "for x, in train.create_tuple_iterator():\n"
 
 
 @pytest.mark.parametrize(
@@ -453,10 +673,53 @@ def test_a_reducer_under_a_condition_is_kept_if_it_holds_on_many_ranks(condition
         refused(program, "MSD302", 14, "args.parallel")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sums"),
+    [
+        pytest.param("opt.parameters, False, 2", True, id="literally"),
+        pytest.param("opt.parameters, mean=mean", True, id="by-a-name"),
+        pytest.param("opt.parameters, True, 2", False, id="mean"),
+        pytest.param("opt.parameters, ms.get_auto_parallel_context('gradients_mean')", False, id="as-the-context-says"),
+    ],
+)
+def test_a_reducer_that_adds_up_is_refused(arguments: str, sums: bool) -> None:
+    program = START + (
+        f"mean = False\nreducer = nn.DistributedGradReducer({arguments})\n"
+        "grad_fn = ms.value_and_grad(net, None, opt.parameters)\n"
+        + LOOP
+        + "    loss, grads = grad_fn(x)\n    opt(reducer(grads))\n"
+    )
+    if sums:
+        refused(program, "MSD302", 13, "mean=False")
+        divided = program.replace("opt(reducer(grads))", "opt(tuple(g / size for g in reducer(grads)))")
+        divided = divided.replace(
+            "mean = False", "from mindspore.communication import get_group_size as size_of\nmean = False"
+        )
+        divided = divided.replace("    opt", "    size = size_of()\n    opt")
+        assert [status for status, _ in found(run(divided), "MSD304")] == ["kept"]
+    else:
+        assert [status for status, _ in found(run(program), "MSD304")] == ["kept"]
+
+
+def test_a_reducer_that_adds_up_and_is_divided_with_the_loss_scale_averages() -> None:
+    """What public cells do: the scale is multiplied by the degree, and the gradients are divided by both."""
+    cell = CELL.replace("        self.grad =", "        self.degree = DEGREE\n        self.grad =")
+    cell = cell.replace(
+        "    def construct",
+        "        self.reduce = nn.DistributedGradReducer(opt.parameters, False, self.degree)\n    def construct",
+    )
+    cell = cell.replace(
+        "return self.opt(g)", "return self.opt(ops.HyperMap()(ops.partial(unscale, 8.0 * self.degree), self.reduce(g)))"
+    )
+    program = START + "def unscale(scale, g):\n    return g / scale\n" + cell.replace("DEGREE", "ms.get_degree()")
+    assert [status for status, _ in found(run(program), "MSD304")] == ["kept"]
+    refused(program.replace("8.0 * self.degree", "8.0"), "MSD302", START.count("\n") + 11, "mean=False")
+
+
 def test_a_reducer_behind_a_clip_moves_in_front_of_it() -> None:
     program = START + (
         "reducer = nn.DistributedGradReducer(opt.parameters)\ngrad_fn = ms.value_and_grad(net, None, opt.parameters)\n"
-        "for x, in train.create_tuple_iterator():\n    loss, grads = grad_fn(x)\n    norm = ops.norm(x)\n"
+        "for x, in train.create_tuple_iterator():\n    loss, grads = grad_fn(x)\n    norm = ops.norm(grads[0])\n"
         "    if norm > 1:\n        grads = ops.clip_by_norm(grads, 1.0)\n    grads = reducer(grads)\n    opt(grads)\n"
     )
     lines = converted(program).splitlines()
