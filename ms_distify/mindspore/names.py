@@ -98,6 +98,10 @@ NUMPY_DRAWS = frozenset({f"numpy.random.{name}" for name in (
     "beta", "binomial", "choice", "dirichlet", "exponential", "gamma", "laplace", "multinomial",
     "multivariate_normal", "normal", "permutation", "poisson", "rand", "randint", "randn", "random",
     "random_integers", "random_sample", "ranf", "sample", "shuffle", "standard_normal", "uniform")})  # fmt: skip
+# What draws from NumPy's shared generator unless it is told random_state.
+NUMPY_SPLITS = frozenset(
+    {"sklearn.model_selection.train_test_split", "sklearn.utils.shuffle", "sklearn.utils.resample"}
+)
 # Those that choose or order things.
 CHOOSING = frozenset({"choice", "choices", "permutation", "sample", "shuffle"})
 PYTHON_SEED, NUMPY_SEED = "random.seed", "numpy.random.seed"

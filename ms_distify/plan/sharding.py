@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from ..mindspore import catalog, names
-from ..reading.bindings import dotted
+from ..reading.bindings import dotted, literal
 from ..reading.flow import Edge, Origin
 from ..reading.keywords import star_keywords
 from ..reading.origin import Part
@@ -49,7 +49,8 @@ def sharding(program: Program, startup: Startup, site: Site) -> Sharding:
     """Return whether a training dataset is sharded already."""
     flow = program.flow
     sampler = constructor_argument(site, "sampler")
-    if sampler is not None and _deals(program, site.script, sampler):
+    ways: list[tuple[Edge, ...]] = [use.calls for use in site.uses_as("train")] or [()]
+    if sampler is not None and all(_deals(program, site.script, sampler, way) for way in ways):
         return YES
     value = constructor_argument(site, "num_shards")
     if value is not None:
@@ -83,8 +84,9 @@ def _dealt_later(program: Program, site: Site) -> bool:
     wanted = {(part_of(part) if (part := last(use.parts)) else None) for use in site.uses_as("train")}
     dealt: set[tuple[cst.Call, int | None] | None] = set()
     for script, call, built in used_samplers(program, site):
-        if _deals(program, script, call.args[0].value):
-            for origin in built:
+        for origin in built:
+            ways = [origin.calls] if origin.calls else [use.calls for use in site.uses_as("train")] or [()]
+            if all(_deals(program, script, call.args[0].value, way) for way in ways):
                 part = last(origin.parts)
                 dealt.add(part_of(part) if part is not None else None)
     return bool(dealt) and wanted <= dealt
@@ -113,15 +115,23 @@ def _dealt_in_source(program: Program, site: Site) -> bool:
     return any(isinstance(call, cst.Call) and program.told(script, call) for script, call in made)
 
 
-def _deals(program: Program, script: Script, sampler: cst.BaseExpression) -> bool:
+def _deals(program: Program, script: Script, sampler: cst.BaseExpression, calls: tuple[Edge, ...] = ()) -> bool:
     """Whether a sampler picks the rows of its rank: MindSpore's, or an own one that is told the rank."""
-    if any(origin.qualified == names.DISTRIBUTED_SAMPLER for origin in program.flow.origins(script, sampler)):
-        return True
+    flow = program.flow
+    for origin in flow.origins(script, sampler, calls):
+        if origin.qualified == names.DISTRIBUTED_SAMPLER and isinstance(origin.node, cst.Call):
+            count = argument(origin.node, 0, "num_shards")
+            # DistributedSampler(1, 0), or of parameters that nobody fills, gives every rank all rows.
+            if not calls or flow.constant(origin.script, count, calls) not in (None, 1):
+                if count is None or literal(count) != 1:
+                    return True
     made: list[cst.CSTNode | None] = [sampler]
     if isinstance(sampler, cst.Name):
         made = [binding.value for binding in script.bindings.lookup(sampler)]
     return any(
-        isinstance(call, cst.Call) and any(program.mentions_rank(script, arg.value) for arg in call.args)
+        isinstance(call, cst.Call)
+        and flow.qualified(script, call) != names.DISTRIBUTED_SAMPLER
+        and any(program.mentions_rank(script, arg.value) for arg in call.args)
         for call in made
     )
 

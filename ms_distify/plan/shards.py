@@ -82,7 +82,9 @@ class Shards:
             CannotReachError: somewhere on the way nothing can be passed on.
         """
         ways = [use.calls for use in site.uses_as("train")] or [()]
-        return self.supply_at(site.script, site.call, ways, given)
+        supply = self.supply_at(site.script, site.call, ways, given)
+        self._keep_numbers(site.script, supply, given, ways[0])
+        return supply
 
     def supply_at(
         self, script: Script, call: cst.Call, ways: list[tuple[Edge, ...]], given: Given = (None, None)
@@ -126,11 +128,14 @@ class Shards:
             supply = self._agreed(self._supply(site.script, site.call, ways, given, fill=True))
         except _ConflictError as conflict:
             raise CannotReachError(f"two ways that need different ranks meet at {conflict}") from None
-        numbers = given[0] is not None and self.program.flow.constant(site.script, given[0], ways[0]) == 1
-        if numbers and self.startup.rank_names.own:
-            # Where the function takes 1 and 0 for one card, it does not get our None.
-            supply.edits = [self._as_number(edit) for edit in supply.edits]
+        self._keep_numbers(site.script, supply, given, ways[0])
         return supply
+
+    def _keep_numbers(self, script: Script, supply: Supply, given: Given, way: tuple[Edge, ...]) -> None:
+        """Where functions on the way take 1 and 0 for one card, they do not get our None."""
+        numbers = given[0] is not None and self.program.flow.constant(script, given[0], way) == 1
+        if numbers and self.startup.rank_names.own:
+            supply.edits = [self._as_number(edit) for edit in supply.edits]
 
     def _as_number(self, edit: Edit) -> Edit:
         known = self.startup.rank_names

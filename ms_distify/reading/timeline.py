@@ -13,7 +13,7 @@ from typing import Any
 import libcst as cst
 
 from ..mindspore import names
-from .bindings import dotted
+from .bindings import dotted, literal, parameters
 from .flow import Flow, Origin
 from .project import Project
 from .roles import Roles, calls_in
@@ -181,6 +181,9 @@ class Timeline:
 
     def _statement(self, script: Script, node: cst.CSTNode, frames: tuple[Frame, ...], started: bool) -> None:
         if isinstance(node, cst.FunctionDef):
+            for param in parameters(node):  # defaults are computed where the function is defined
+                if param.default is not None:
+                    self._expression(script, param.default, frames)
             return
         if isinstance(node, cst.ClassDef):
             self._body(script, node.body, frames, started=started)
@@ -249,6 +252,8 @@ class Timeline:
         for origin in self.flow.called(script, call):
             if origin.kind == "external":
                 kind, what = self._library(origin.qualified)
+                if origin.qualified in names.NUMPY_SPLITS and not _has_state(call):
+                    kind, what = DRAW, f"numpy.random.{origin.qualified.rpartition('.')[2]}"
                 if kind:
                     rows = names.dataset_class(origin.qualified) is not None
                     self._event(kind, script, call, frames, what, rows=rows)
@@ -335,6 +340,12 @@ class Timeline:
         rows: bool = False,
     ) -> None:
         self.events.append(Event(kind, script, node, frames, len(self.events), what, rows))
+
+
+def _has_state(call: cst.Call) -> bool:
+    """Whether a call of scikit-learn's is told how to draw."""
+    states = [arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "random_state"]
+    return any(literal(state) is not None for state in states) or any(arg.star for arg in call.args)
 
 
 def is_main_guard(node: cst.CSTNode) -> bool:

@@ -54,6 +54,8 @@ def check(context: Context) -> Iterator[Decision]:
             yield decide(CODE, REFUSED, site.script, batches, message)
             continue
         value, used = sampler_of(context, site), _later(context, site)
+        if any(use.parts for use in site.uses_as("train")):
+            continue  # the part of a split that trains is dealt instead (MSD206)
         if used:
             for script, call in used:
                 yield from _after(context, site, script, call)
@@ -86,6 +88,8 @@ def _after(context: Context, site: Site, script: Script, call: cst.Call) -> Iter
     receiver, statement = call.func.value, _plain_statement(script, call)
     if not trouble and (statement is None or dotted(receiver) is None):
         trouble = "in the middle of an expression; make use_sampler a statement of its own on a named dataset"
+    if not trouble and _sometimes(site, script, call):
+        trouble = "only under a condition, so its rows would be dealt only there; use it where the dataset is built"
     if trouble:
         yield decide(CODE, REFUSED, script, call, f"{site.name} gets {what}, {trouble}")
         return
@@ -99,6 +103,17 @@ def _after(context: Context, site: Site, script: Script, call: cst.Call) -> Iter
     yield decide(CODE, CHANGED, script, call, _says(context, site, what), edit, *supply.edits)
     if noted:
         yield decide(CODE, NOTED, script, call, noted)
+
+
+def _sometimes(site: Site, script: Script, call: cst.Call) -> bool:
+    """Whether a call may be left out, or made often, where the constructor is called once."""
+    inside = set(site.script.tree.ancestors(site.call))
+    for parent in script.tree.ancestors(call):
+        if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
+            return False
+        if isinstance(parent, (cst.If, cst.For, cst.While, cst.Try, cst.TryStar, cst.Match)) and parent not in inside:
+            return True
+    return False
 
 
 def put_on(

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..model import Decision
+from ..reading.roles import Use
 from ..reading.script import Script
 from ..reading.tree import children
 from . import REFUSED, Context, decide, rule
@@ -46,6 +47,30 @@ def check(context: Context) -> Iterator[Decision]:
                 "told; write '# ms-distify: eval' on the line of each constructor of evaluation data"
             )
             yield decide(CODE, REFUSED, sink.script, loop, message)
+    yield from _taken(context)
+
+
+def _taken(context: Context) -> Iterator[Decision]:
+    """Refuse rows taken by ``next`` beside a step that other rows are seen to reach, and these are not."""
+    roles = context.program.roles
+    reach: set[tuple[cst.Call, tuple[object, ...]]] = set()
+    taken: dict[tuple[cst.Call, tuple[object, ...]], Use] = {}
+    for site in roles.sites:
+        if context.program.pragma(site.script, site.call, "eval"):
+            continue
+        for use in site.uses_as("train"):
+            key = (site.call, use.way)
+            if use.how.startswith("next() "):
+                taken.setdefault(key, use)
+            else:
+                reach.add(key)
+    for key, use in taken.items():
+        if reach and key not in reach and not context.program.pragma(use.script, key[0], "train"):
+            message = (
+                "other rows reach the training step, and these are not seen to, so whether they train cannot be told; write "
+                "'# ms-distify: eval' (or 'train') on the line of their constructor"
+            )
+            yield decide(CODE, REFUSED, use.script, use.node, message)
 
 
 def _always(context: Context, script: Script, loop: cst.For) -> bool:

@@ -172,3 +172,15 @@ def test_draws_of_a_net_or_of_the_source_itself_change_no_single_rows() -> None:
 
 def test_no_training_no_seed() -> None:
     unchanged(BOTH + HEAD + "random.shuffle([1])\nprint(ds.MnistDataset('/d'))\n")
+
+
+def test_a_draw_in_a_default_argument() -> None:
+    source = program("def make(order=random.sample(range(8), 8)):\n    return order\nmake()\n")
+    lines = run(source).output.decode().splitlines()
+    assert lines.index("random.seed(0)") + 1 == lines.index("def make(order=random.sample(range(8), 8)):")
+
+
+@pytest.mark.parametrize(("state", "seeded"), [("", True), (", random_state=None", True), (", random_state=3", False)])
+def test_a_split_of_scikit_learn(state: str, seeded: bool) -> None:
+    source = program(f"from sklearn.model_selection import train_test_split\na, b = train_test_split([1, 2]{state})\n")
+    assert ("np.random.seed(0)" in changed_lines(source)[1]) == seeded

@@ -489,9 +489,11 @@ def test_places(program: str, lines: list[str]) -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        pytest.param('create("/a")', 'create("/a", group=rank_size, rank=rank_id)', id="not passed"),
-        pytest.param('create("/a", 1, 0)', 'create("/a", rank_size, rank_id)', id="passed by position"),
-        pytest.param('create("/a", rank=0)', 'create("/a", rank=rank_id, group=rank_size)', id="passed by half"),
+        pytest.param('create("/a")', 'create("/a", group=rank_size or 1, rank=rank_id or 0)', id="not passed"),
+        pytest.param('create("/a", 1, 0)', 'create("/a", rank_size or 1, rank_id or 0)', id="passed by position"),
+        pytest.param(
+            'create("/a", rank=0)', 'create("/a", rank=rank_id or 0, group=rank_size or 1)', id="passed by half"
+        ),
     ],
 )
 def test_unfilled_parameters(before: str, after: str) -> None:
@@ -883,3 +885,19 @@ def test_a_branch_for_shards_that_no_call_leads_to_is_refused() -> None:
         + TRAINING
     )
     refused(source, "MSD201", 6, "always chooses the branch without shards")
+
+
+@pytest.mark.parametrize("call", ['create("/d", 2)', 'create("/d", 2, 1, 0)', 'create("/d", 2, n=1, r=0)'])
+def test_one_and_zero_stay_numbers_on_one_card(call: str) -> None:
+    """The function computes with them; None would end the program on one card."""
+    body = f"ms.set_context(mode=0)\ntrain = {call}\n{TRAINING}"
+    source = (
+        HEAD
+        + "def create(path, batch, n=1, r=0):\n    print(100 // (batch * n))\n"
+        + "    return ds.MnistDataset(path, num_shards=n, shard_id=r)\n"
+        + "def main():\n"
+        + "".join(f"    {line}\n" for line in body.splitlines())
+        + "main()\n"
+    )
+    new = changed_lines(source)[1]
+    assert any("rank_size or 1" in line and "rank_id or 0" in line for line in new), new

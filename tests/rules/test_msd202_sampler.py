@@ -182,3 +182,36 @@ test = create("/t", ds.SequentialSampler())
         + "model.eval(test)\n"
     )
     assert sharded(source)[-1] == f'train = create("/d", {SHARDS})'
+
+
+def test_a_sampler_that_deals_to_one_rank_deals_nothing() -> None:
+    one = 'ds.MnistDataset("/d", sampler=ds.DistributedSampler(num_shards=1, shard_id=0))'
+    assert dealt(one) in changed_lines(f"{HEAD}train = {one}\n{TRAINING}")[1]
+
+
+def test_a_sampler_that_nobody_tells_rank_and_size() -> None:
+    source = (
+        HEAD
+        + """\
+def create(path, training, size=None, rank=None):
+    order = None
+    if size is not None and training:
+        order = ds.DistributedSampler(size, rank)
+    return ds.MnistDataset(path, sampler=order)
+train = create("/d", True)
+"""
+        + TRAINING
+    )
+    # The branch is never taken, so there is no sampler, and shards do not stand beside one.
+    shards = "num_shards=rank_size, shard_id=rank_id"
+    assert f"    return ds.MnistDataset(path, sampler=order, {shards})" in changed_lines(source)[1]
+
+
+def test_a_sampler_used_under_a_condition_is_refused() -> None:
+    data = 'import sys\ntrain = ds.MnistDataset("/d")\nif sys.argv[1:]:\n    train.use_sampler(ds.RandomSampler())\n'
+    refused(HEAD + data + TRAINING, "MSD202", 7, "only under a condition")
+    waiting = (
+        "def create(path, n=1, r=0):\n    data = ds.MnistDataset(path)\n    if n > 1:\n"
+        "        data.use_sampler(ds.DistributedSampler(n, r))\n    return data\ntrain = create('/d')\n"
+    )
+    refused(HEAD + waiting + TRAINING, "MSD202", 7, "only under a condition")

@@ -100,3 +100,13 @@ def test_a_split_is_dealt_where_the_part_that_trains_has_the_sampler(part: str, 
     assert not result.refused, result.findings
     assert "num_shards" not in result.output.decode()
     assert found(result, "MSD206") == ([] if dealt else [(CHANGED, 6)])
+
+
+def test_a_sampler_in_front_of_a_split_stays_as_it_is() -> None:
+    """Dealt twice, the rows would be too few, and the part that evaluates would not be whole."""
+    gone, new = changed_lines(
+        HEAD + 'train, val = ds.MnistDataset("/d", sampler=ds.SequentialSampler()).split([9, 1], False)\n' + TRAINING
+    )
+    assert gone == []
+    assert not any("shard_sampled" in line for line in new)
+    assert f"    train.{SAMPLER}" in new

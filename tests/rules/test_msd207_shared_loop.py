@@ -1,5 +1,5 @@
 import pytest
-from support import HEAD, converted, refused
+from support import HEAD, converted, refused, sharded
 
 START = (
     HEAD
@@ -62,3 +62,27 @@ def test_converted(program: str, sharded: int) -> None:
 )
 def test_which_of_several_datasets_trains_cannot_be_told(program: str, line: int) -> None:
     refused(START + program, "MSD207", line, "ms-distify: eval")
+
+
+TAKEN = (
+    HEAD
+    + """\
+train = ds.MnistDataset("/d")
+val = ds.MnistDataset("/v")PRAGMA
+net = nn.Dense(4, 2)
+cell = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params()))
+rows, others = train.create_tuple_iterator(), val.create_tuple_iterator()
+for i in range(100):
+    x, y = rows.__next__()
+    cell(x, y)
+    v, w = next(others)
+    USE
+"""
+)
+
+
+def test_rows_taken_beside_a_step_that_they_do_not_reach() -> None:
+    evaluated = TAKEN.replace("USE", "print(net(v))")
+    refused(evaluated.replace("PRAGMA", ""), "MSD207", 12, "whether they train cannot be told")
+    assert len(sharded(evaluated.replace("PRAGMA", "  # ms-distify: eval"))) == 1
+    assert len(sharded(TAKEN.replace("USE", "cell(v, w)").replace("PRAGMA", ""))) == 2
