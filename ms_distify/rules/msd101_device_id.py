@@ -90,7 +90,7 @@ def _change(context: Context, script: Script, call: cst.Call, value: cst.BaseExp
     else:
         condition, more = startup.condition(call, script)
         needs = _merge(needs, more)
-        new = f'int({os_name}.environ["DEVICE_ID"]) if {condition} else {text}'
+        new = f'int({os_name}.getenv("DEVICE_ID", "0")) if {condition} else {text}'
         message = f"device_id becomes DEVICE_ID of the launcher, {text} on one card"
     return decide(CODE, CHANGED, script, call, message, Replace(script, value, new, needs))
 

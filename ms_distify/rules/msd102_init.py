@@ -69,7 +69,7 @@ def _init(context: Context) -> Edit:
         setter, asked = speller.spell(startup.device.setter, place.statement)
         os_name, also = speller.spell("os", place.statement)
         arguments = [f"device_target={startup.device.target}"] if startup.device.target else []
-        arguments += [f'device_id=int({os_name}.environ["DEVICE_ID"])'] if startup.device.chooses else []
+        arguments += [f'device_id=int({os_name}.getenv("DEVICE_ID", "0"))'] if startup.device.chooses else []
         lines = (f"{setter}({', '.join(arguments)})", *lines)
         needs += asked + also
     return Insert(

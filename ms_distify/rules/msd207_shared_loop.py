@@ -53,8 +53,8 @@ def check(context: Context) -> Iterator[Decision]:
 def _taken(context: Context) -> Iterator[Decision]:
     """Refuse rows taken by ``next`` beside a step that other rows are seen to reach, and these are not."""
     roles = context.program.roles
-    reach: set[tuple[cst.Call, tuple[object, ...]]] = set()
-    taken: dict[tuple[cst.Call, tuple[object, ...]], Use] = {}
+    reach: set[tuple[cst.Call, tuple[tuple[cst.Call, int | None], ...]]] = set()
+    taken: dict[tuple[cst.Call, tuple[tuple[cst.Call, int | None], ...]], Use] = {}
     for site in roles.sites:
         if context.program.pragma(site.script, site.call, "eval"):
             continue

@@ -6,7 +6,7 @@ import pytest
 from support import HEAD, KEPT, NOTED, TRAINING, changed_lines, found, refused, run
 
 DATA = 'train = ds.MnistDataset("/d").batch(8, drop_remainder=True)\n'
-FOLLOWS = 'int(os.environ["DEVICE_ID"]) if int(os.getenv("RANK_SIZE", "1")) > 1 else '
+FOLLOWS = 'int(os.getenv("DEVICE_ID", "0")) if int(os.getenv("RANK_SIZE", "1")) > 1 else '
 
 
 def program(context: str, before: str = "") -> str:

@@ -70,13 +70,13 @@ def test_several_calls_move_in_order() -> None:
         pytest.param(
             "import argparse\ndef setup(where, number):\n    ms.set_context(device_target=where, device_id=number)\n"
             "args = argparse.ArgumentParser().parse_args()\nnet = nn.Dense(4, 2)\nsetup(args.where, 3)\n",
-            'ms.set_context(device_target=args.where, device_id=int(os.environ["DEVICE_ID"]))',
+            'ms.set_context(device_target=args.where, device_id=int(os.getenv("DEVICE_ID", "0")))',
             id="through parameters",
         ),
         pytest.param(
             "def setup(args):\n    target = args.where\n    ms.set_device(target, args.number)\n"
             "import argparse\noptions = argparse.ArgumentParser().parse_args()\nnet = nn.Dense(4, 2)\nsetup(options)\n",
-            'ms.set_device(device_target=options.where, device_id=int(os.environ["DEVICE_ID"]))',
+            'ms.set_device(device_target=options.where, device_id=int(os.getenv("DEVICE_ID", "0")))',
             id="set_device",
         ),
         pytest.param("w = ms.Tensor(1)\nnet = nn.Dense(4, 2)\nx = ms.set_context(mode=0)\n", "", id="an assignment"),
