@@ -181,9 +181,7 @@ class Timeline:
 
     def _statement(self, script: Script, node: cst.CSTNode, frames: tuple[Frame, ...], started: bool) -> None:
         if isinstance(node, cst.FunctionDef):
-            for param in parameters(node):  # defaults are computed where the function is defined
-                if param.default is not None:
-                    self._expression(script, param.default, frames)
+            self._defaults(script, node, frames)
             return
         if isinstance(node, cst.ClassDef):
             self._body(script, node.body, frames, started=started)
@@ -219,6 +217,17 @@ class Timeline:
                     self._import(script, part, frames)
                 else:
                     self._expression(script, part, frames)
+
+    def _defaults(self, script: Script, function: cst.FunctionDef, frames: tuple[Frame, ...]) -> None:
+        """Follow what is drawn for defaults, which are computed where the function is defined.
+
+        Cells in defaults (``act=nn.ReLU()``) are not counted as built there: they have no weights as a rule.
+        """
+        known = len(self.events)
+        for param in parameters(function):
+            if param.default is not None:
+                self._expression(script, param.default, frames)
+        self.events[known:] = [event for event in self.events[known:] if event.kind != BUILD]
 
     def _if(self, script: Script, node: cst.If, frames: tuple[Frame, ...], started: bool) -> None:
         if is_main_guard(node):
@@ -339,7 +348,7 @@ class Timeline:
         *,
         rows: bool = False,
     ) -> None:
-        self.events.append(Event(kind, script, node, frames, len(self.events), what, rows))
+        self.events.append(Event(kind, script, node, frames, self._tick(), what, rows))
 
 
 def _has_state(call: cst.Call) -> bool:
