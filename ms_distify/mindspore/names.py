@@ -83,6 +83,9 @@ WRITER_DIRECTORIES = {
 }
 
 # What tells one rank from another.
+# Settings of set_context that may be said behind init: the device once more, and what each compilation reads anew.
+MAY_COME_LATER = frozenset({"mode", "device_target", "device_id", "save_graphs", "save_graphs_path", "check_bprop",
+                            "pynative_synchronize", "reserve_class_name_in_scope", "print_file_path"})  # fmt: skip
 RANK_CALLS = frozenset({GET_RANK, GET_GROUP_SIZE, "mindspore.communication.get_local_rank"})
 RANK_VARIABLES = frozenset({"RANK_ID", "RANK_SIZE", "DEVICE_ID", "DEVICE_NUM", "MS_NODE_ID", "LOCAL_RANK",
                             "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"})  # fmt: skip

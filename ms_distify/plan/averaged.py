@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -18,9 +17,6 @@ from ..reading.script import Script
 from ..reading.tree import walk
 from .startup import Startup
 
-if TYPE_CHECKING:
-    from ..rules import Context
-
 # Not just "parallel": `if args.parallel` is a flag that the launcher knows nothing of.
 _PARALLEL = re.compile(r"parallel_mode|ParallelMode")
 _MAX_PARTS = 200
@@ -30,9 +26,8 @@ _Reducer = tuple[Script, cst.Call]
 class Averaged:
     """Judges the reducers on the way of gradients."""
 
-    def __init__(self, context: Context) -> None:
-        self.program: Program = context.program
-        self.startup: Startup = context.startup
+    def __init__(self, program: Program, startup: Startup) -> None:
+        self.program, self.startup = program, startup
 
     def roots(self, application: Application) -> list[Root]:
         """Return the roots of an application, without the reducers that never run.

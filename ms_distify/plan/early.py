@@ -21,9 +21,6 @@ from ..reading.timeline import Event
 from .place import Place
 
 _MAX_STEPS = 10
-# What may be said behind init: the device once more, and what each compilation reads anew.
-_MAY_COME_LATER = frozenset({"mode", "device_target", "device_id", "save_graphs", "save_graphs_path", "check_bprop",
-                             "pynative_synchronize", "reserve_class_name_in_scope", "print_file_path"})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ def device(program: Program, contexts: list[Event], place: Place) -> Device | No
         setter = program.flow.qualified(event.script, event.node)
         by_device = setter == names.SET_DEVICE
         said = {arg.keyword.value if arg.keyword is not None else "" for arg in event.node.args}
-        if any(arg.star for arg in event.node.args) or (not by_device and not said <= _MAY_COME_LATER):
+        if any(arg.star for arg in event.node.args) or (not by_device and not said <= names.MAY_COME_LATER):
             return None
         target = argument(event.node, 0 if by_device else None, "device_target")
         chosen = argument(event.node, 1 if by_device else None, "device_id")
@@ -96,7 +93,7 @@ class _Earlier:
         if len(bindings) != 1:
             return None
         before = self._before(script, bindings[0])
-        if before is None or (rest and before != (dotted(_named(before)) or "")):
+        if before is None or (rest and not all(map(str.isidentifier, before.split(".")))):
             return None
         return before + rest
 
@@ -121,7 +118,3 @@ class _Earlier:
         if given is None and binding.value is not None:
             return self.text(script, binding.value)
         return self.text(*given) if isinstance(given, tuple) else None
-
-
-def _named(text: str) -> cst.BaseExpression:
-    return cst.parse_expression(text)

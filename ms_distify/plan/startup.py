@@ -108,7 +108,7 @@ class Startup:
         scope = place.script.bindings.scope_of(place.statement)
         while scope.kind == "class" and scope.parent is not None:
             scope = scope.parent
-        since = self._clock(place)
+        since = self.clock(place)
         rank, size = speller.fresh("rank_id", "dp_rank_id"), speller.fresh("rank_size", "dp_rank_size")
         return RankNames(rank, size, scope, place.script, True, since)
 
@@ -229,7 +229,7 @@ class Startup:
 
     def _passed(self, event: Event, place: Place) -> bool:
         """Whether an event happens before a place is reached."""
-        return self.program.timeline.visited.get(event.node, sys.maxsize) < self._clock(place)
+        return self.program.timeline.visited.get(event.node, sys.maxsize) < self.clock(place)
 
     def _names_apart(self, context: Event) -> None:
         """``t = Trainer(); t.train()`` with the context in ``__init__``: rank and size go in between."""
@@ -261,7 +261,7 @@ class Startup:
         scope = self.place.script.bindings.scope_of(self.place.statement)
         return scope.function() or self.place.script.bindings.module
 
-    def _clock(self, place: Place) -> int:
+    def clock(self, place: Place) -> int:
         """Return the tick of the timeline at which a place is passed."""
         line = self.program.timeline
         return (line.finished if place.where == "after" else line.begun).get(place.statement, 0)
@@ -275,7 +275,7 @@ class Startup:
         place = self.seed_place
         if place is None:
             return
-        line, limit = self.program.timeline, self._clock(place)
+        line, limit = self.program.timeline, self.clock(place)
         for event in sorted(line.of(SEED, PART_SEED), key=lambda event: event.order):
             if line.visited.get(event.node, limit) >= limit:
                 return

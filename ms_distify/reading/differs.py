@@ -12,7 +12,7 @@ from .bindings import dotted
 from .flow import Flow, Origin
 from .gradients import PAIR, Application, Gradients
 from .operands import operands
-from .roles import Roles
+from .roles import Roles, Site
 from .script import Script
 from .tree import children, walk
 
@@ -33,7 +33,7 @@ class Differs:
 
     def __init__(self, flow: Flow, roles: Roles, gradients: Gradients, *, own_statistics: bool) -> None:
         self._flow, self._takes, self._own_statistics = flow, gradients.takes, own_statistics
-        self._sites = {site.call: site for site in roles.sites}
+        self._sites: dict[cst.CSTNode, Site] = {site.call: site for site in roles.sites}
         self._found: dict[cst.CSTNode, str] = {}
 
     def value(self, script: Script, node: cst.CSTNode) -> str:
@@ -48,6 +48,24 @@ class Differs:
         Shapes and types of values do not count, nor what is only waited for; gradients of inputs do.
         """
         return self._value(script, node, set(), 0, arithmetic=True)
+
+    def rows(self, script: Script, node: cst.CSTNode) -> set[tuple[cst.CSTNode, tuple[cst.Call, ...]]]:
+        """Return the datasets a value is computed from: their constructors, each with the calls on the way to it."""
+        found: set[tuple[cst.CSTNode, tuple[cst.Call, ...]]] = set()
+        seen: set[cst.CSTNode] = set()
+        stack = [(script, node)]
+        while stack:
+            home, part = stack.pop()
+            if part in seen or not isinstance(part, cst.BaseExpression):
+                continue
+            seen.add(part)
+            for origin in self._flow.origins(home, part):
+                if origin.node in self._sites:
+                    found.add((origin.node, tuple(edge.call for edge in origin.calls)))
+                elif origin.kind not in ("function", "class", "external", "module", "instance"):
+                    stack += [(origin.script, operand) for operand in operands(origin.node, origin.selectors)]
+                    stack += self._put_in.get(origin.node, ())
+        return found
 
     def decision(self, script: Script, test: cst.CSTNode) -> str:
         """Return what makes a condition differ between ranks: values in it, or what was counted from such values."""
@@ -120,7 +138,7 @@ class Differs:
         """Return what a value is of, if it is of rows: a rank's own, or an evaluation's where ranks evaluate unlike."""
         if origin.kind == "call" and names.is_train_cell(origin.qualified.removesuffix("()")):
             return "the loss of its own rows"
-        site = self._sites.get(origin.node)  # type: ignore[call-overload]
+        site = self._sites.get(origin.node)
         if site is not None and origin.selectors:
             if not site.uses or site.uses_as("train"):
                 return "its own rows"

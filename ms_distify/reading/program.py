@@ -69,11 +69,13 @@ class Program:
 
     def calls(self, *qualified: str) -> Iterator[tuple[Script, cst.Call, str]]:
         """Yield every call of some library functions, with the file and the canonical name."""
-        for script in self.scripts:
-            for call in script.bindings.calls:
-                name = self.flow.qualified(script, call)
-                if name in qualified:
-                    yield script, call, name
+        return (found for found in self._library_calls if found[2] in qualified)
+
+    @cached_property
+    def _library_calls(self) -> list[tuple[Script, cst.Call, str]]:
+        """Every call of a library function; nearly every rule asks for some."""
+        named = ((s, call, self.flow.qualified(s, call)) for s in self.scripts for call in s.bindings.calls)
+        return [found for found in named if found[2]]
 
     @cached_property
     def gradients(self) -> Gradients:

@@ -17,6 +17,7 @@ from functools import lru_cache
 import libcst as cst
 
 from ..model import CHANGED, KEPT, NOTED, REFUSED, Decision, Edit, Finding, Need, texts
+from ..plan.files import Files
 from ..plan.helpers import Helpers
 from ..plan.reducers import Reducers
 from ..plan.sharding import Sharding, constructor_argument, sharding
@@ -38,6 +39,7 @@ class Context:
         self._shards: Shards | None = None
         self._reducers: Reducers | None = None
         self._helpers: Helpers | None = None
+        self._files: Files | None = None
         self.decisions: list[Decision] = []
 
     @property
@@ -67,6 +69,13 @@ class Context:
         if self._helpers is None:
             self._helpers = Helpers(self.startup)
         return self._helpers
+
+    @property
+    def files(self) -> Files:
+        """What is known about files."""
+        if self._files is None:
+            self._files = Files(self.program)
+        return self._files
 
     def role(self, site: Site) -> tuple[str, str]:
         """Return the role of a dataset ("train", "eval", "read" or "none") and how it is known."""

@@ -95,7 +95,7 @@ def _numpy(context: Context, draws: Draws) -> Iterator[Decision]:
         return
     ours = startup.seed_place if not any(event.kind == SEED for event in seeds) else None
     line = context.program.timeline
-    if ours is not None and line.visited[first.node] > _clock(context, ours):
+    if ours is not None and line.visited[first.node] > startup.clock(ours):
         return
     early = min([first, *seeds[:1]], key=lambda event: event.order)
     yield _seed(context, "numpy", first.script, first.node, early)
@@ -106,7 +106,7 @@ def _seed(context: Context, module: str, script: Script, what: cst.CSTNode, earl
     startup = context.startup
     place = startup.seed_place
     line = context.program.timeline
-    if early is not None and (place is None or line.visited[early.node] <= _clock(context, place)):
+    if early is not None and (place is None or line.visited[early.node] <= startup.clock(place)):
         place = _in_front(context, early)
     if place is None:
         message = f"{module} draws, and there is no place for its seed; call {module}.seed first"
@@ -130,11 +130,6 @@ def _in_front(context: Context, event: Event) -> Place:
             break
         level = index
     return Place(*anchor(event.frames[level]), "before")
-
-
-def _clock(context: Context, place: Place) -> int:
-    line = context.program.timeline
-    return (line.finished if place.where == "after" else line.begun).get(place.statement, 0)
 
 
 def _parting(draws: Draws, module: str) -> Iterator[Decision]:

@@ -2,7 +2,8 @@
 
 Where one loop serves both, and the step stands under a condition, the flow cannot tell which dataset trains: sharding
 all of them would give every rank metrics of its own rows. ``# ms-distify: eval`` on the constructor's line of the
-evaluation data settles it.
+evaluation data settles it. The same holds for rows taken with ``next`` beside a step that other rows reach, and for two
+datasets that both reach the very same training and evaluation, as two objects of one class that hold one each.
 
 Before (refused)::
 
@@ -19,10 +20,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..model import Decision
-from ..reading.roles import Use
+from ..reading.roles import Site, Use
 from ..reading.script import Script
 from ..reading.tree import children
 from . import REFUSED, Context, decide, rule
+from .msd204_pipeline import method_name
 
 CODE = "MSD207"
 
@@ -48,22 +50,27 @@ def check(context: Context) -> Iterator[Decision]:
             )
             yield decide(CODE, REFUSED, sink.script, loop, message)
     yield from _taken(context)
+    yield from _alike(context)
 
 
 def _taken(context: Context) -> Iterator[Decision]:
     """Refuse rows taken by ``next`` beside a step that other rows are seen to reach, and these are not."""
-    roles = context.program.roles
-    reach: set[tuple[cst.Call, tuple[tuple[cst.Call, int | None], ...]]] = set()
-    taken: dict[tuple[cst.Call, tuple[tuple[cst.Call, int | None], ...]], Use] = {}
-    for site in roles.sites:
-        if context.program.pragma(site.script, site.call, "eval"):
-            continue
-        for use in site.uses_as("train"):
-            key = (site.call, use.way)
-            if use.how.startswith("next() "):
-                taken.setdefault(key, use)
-            else:
-                reach.add(key)
+    roles, differs = context.program.roles, context.program.differs
+    taken = {
+        (site.call, tuple(edge.call for edge in use.calls)): use
+        for site in roles.sites
+        for use in site.uses_as("train")
+        if use.how.startswith("next() ") and not context.program.pragma(site.script, site.call, "eval")
+    }
+    if not taken:
+        return
+    steps = [sink for sink in roles.sinks if sink.role == "train" and isinstance(sink.node, cst.Call) and sink.dataset]
+    reach = {
+        found
+        for sink in steps
+        if sink.what != "next()" and sink.dataset is not None
+        for found in differs.rows(sink.script, sink.dataset)
+    }
     for key, use in taken.items():
         if reach and key not in reach and not context.program.pragma(use.script, key[0], "train"):
             message = (
@@ -71,6 +78,68 @@ def _taken(context: Context) -> Iterator[Decision]:
                 "'# ms-distify: eval' (or 'train') on the line of their constructor"
             )
             yield decide(CODE, REFUSED, use.script, use.node, message)
+
+
+def _alike(context: Context) -> Iterator[Decision]:
+    """Refuse two datasets that are both built and both reach the very same training and evaluation, unjoined.
+
+    One of them trains and the other evaluates, as two objects of a class that holds a loader, or by turns; which, the
+    flow of data does not tell.
+    """
+    first: dict[frozenset[tuple[str, cst.CSTNode]], tuple[Site, Use]] = {}
+    for site in context.program.roles.sites:
+        if any(context.program.pragma(site.script, site.call, word) for word in ("train", "eval")):
+            continue
+        ways: dict[tuple[tuple[cst.Call, int | None], ...], list[Use]] = {}
+        for use in site.uses:
+            ways.setdefault(use.way, []).append(use)
+        for uses in ways.values():
+            reached = frozenset((use.role, use.node) for use in uses)
+            trains = next((use for use in uses if use.role == "train"), None)
+            if trains is None or len({role for role, _ in reached}) == 1 or any(map(_joined, uses)):
+                continue
+            other = first.setdefault(reached, (site, trains))
+            if other[1] is not trains and not _alternatives(other, (site, trains)):
+                message = (
+                    f"this and the dataset of {other[0].script.where(other[0].call)} reach the same training and the same "
+                    "evaluation, so which of them trains cannot be told; write '# ms-distify: train' and 'eval' on "
+                    "their lines"
+                )
+                yield decide(CODE, REFUSED, site.script, site.call, message)
+
+
+def _joined(use: Use) -> bool:
+    """Whether a dataset is put together with others on its way."""
+    return any(method_name(node) in ("concat", "zip") for _, node in use.methods)
+
+
+def _alternatives(first: tuple[Site, Use], second: tuple[Site, Use]) -> bool:
+    """Whether two datasets are built in two branches of one condition, so that there is but one of them."""
+    branches = []
+    for site, use in (first, second):
+        places = [(site.script, site.call), *((edge.script, edge.call) for edge in use.calls)]
+        branches.append({branch for script, call in places for branch in _branches(script, call)})
+    if any(a is b and inside is not other for a, inside in branches[0] for b, other in branches[1]):
+        return True
+    owners = [_method(site) for site, _ in (first, second)]
+    return None not in owners and owners[0] is not owners[1]
+
+
+def _method(site: Site) -> cst.CSTNode | None:
+    """Return the method in which a dataset is built: heirs that build one each are there by turns."""
+    scope = site.script.bindings.scope_of(site.call).function()
+    return scope.node if scope is not None and scope.parent is not None and scope.parent.kind == "class" else None
+
+
+def _branches(script: Script, node: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
+    """Yield the conditions around a node, up to its function, each with the branch of it that the node is in."""
+    below = node
+    for parent in script.tree.ancestors(node):
+        if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
+            return
+        if isinstance(parent, (cst.If, cst.IfExp)):
+            yield parent, below
+        below = parent
 
 
 def _always(context: Context, script: Script, loop: cst.For) -> bool:

@@ -49,7 +49,7 @@ def check(context: Context) -> Iterator[Decision]:
     """Put a reducer behind every take that an optimizer applies; name the steps that average by themselves."""
     program = context.program
     fed: set[cst.CSTNode] = set()
-    averaged = Averaged(context)
+    averaged = Averaged(program, context.startup)
     ways = {application: averaged.roots(application) for application in program.gradients.applications}
     for take in _unevenly(ways):
         fed.add(take.call)

@@ -39,7 +39,7 @@ _PLAIN = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.SimpleString, cs
 def check(context: Context) -> Iterator[Decision]:
     """Let rank 0 write checkpoints, and give each rank its own directory for the rest."""
     program = context.program
-    files = Files(program)
+    files = context.files
     callbacks: dict[Script, tuple[str, tuple[Need, ...]]] = {}
     for script, call, name in program.calls(*names.WRITER_DIRECTORIES):
         parameter, position = names.WRITER_DIRECTORIES[name]

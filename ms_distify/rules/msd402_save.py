@@ -37,7 +37,7 @@ CODE = "MSD402"
 def check(context: Context) -> Iterator[Decision]:
     """Guard every save; make loads wait for it."""
     program = context.program
-    files = Files(program)
+    files = context.files
     saves = False
     for script, call, name in program.calls(names.SAVE_CHECKPOINT, names.EXPORT):
         saves = True

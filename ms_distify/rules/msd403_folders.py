@@ -40,7 +40,7 @@ CODE = "MSD403"
 def check(context: Context) -> Iterator[Decision]:
     """Let folders be made by several ranks at once, and removed by one."""
     program = context.program
-    files = Files(program)
+    files = context.files
     for script, call, name in program.calls("os.makedirs", "os.mkdir", "shutil.rmtree"):
         path = argument(call, 0, "path" if name == "shutil.rmtree" else "name")
         if files.guarded(script, call):

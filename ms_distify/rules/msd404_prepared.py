@@ -37,7 +37,6 @@ import libcst as cst
 
 from ..mindspore import names
 from ..model import Decision
-from ..plan.files import Files
 from ..plan.files_edits import Condition, prepared
 from ..reading.script import Script
 from . import CHANGED, KEPT, NOTED, REFUSED, Context, decide, rule
@@ -49,7 +48,7 @@ CODE = "MSD404"
 def check(context: Context) -> Iterator[Decision]:
     """Let rank 0 prepare, and all ranks wait."""
     program = context.program
-    files = Files(program)
+    files = context.files
 
     def only(script: Script, node: cst.CSTNode) -> Condition:
         return context.rank_test(script, node)[1:]

@@ -48,7 +48,7 @@ def check(context: Context) -> Iterator[Decision]:
     """Let rank 0 write."""
     if not context.startup.trains:
         return
-    files = Files(context.program)
+    files = context.files
     for script in context.program.scripts:
         for call in script.bindings.calls:
             if context.helpers.is_wait(script, call):

@@ -1,5 +1,5 @@
 import pytest
-from support import HEAD, converted, refused, sharded
+from support import HEAD, TRAINING, converted, found, refused, run, sharded
 
 START = (
     HEAD
@@ -86,3 +86,57 @@ def test_rows_taken_beside_a_step_that_they_do_not_reach() -> None:
     refused(evaluated.replace("PRAGMA", ""), "MSD207", 12, "whether they train cannot be told")
     assert len(sharded(evaluated.replace("PRAGMA", "  # ms-distify: eval"))) == 1
     assert len(sharded(TAKEN.replace("USE", "cell(v, w)").replace("PRAGMA", ""))) == 2
+
+
+def test_rows_that_reach_the_step_through_an_operation() -> None:
+    joined = TAKEN.replace("USE", "cell(ops.concat((v, x)), w)").replace("PRAGMA", "")
+    assert len(sharded(joined.replace("from mindspore import nn", "from mindspore import nn, ops"))) == 2
+
+
+LOADERS = (
+    HEAD
+    + """\
+class Loader:
+    def __init__(self, data):
+        self.rows = data
+train = Loader(ds.MnistDataset("/d"))PRAGMA
+test = Loader(ds.MnistDataset("/t"))OTHER
+net = nn.Dense(4, 2)
+model = ms.Model(net, nn.MSELoss(), nn.Momentum(net.trainable_params(), 0.1, 0.9))
+model.train(1, train.rows)
+model.eval(test.rows)
+"""
+)
+
+
+def test_two_objects_of_one_class_that_hold_a_dataset_each() -> None:
+    """The flow does not tell the objects apart: both datasets reach training and evaluation."""
+    refused(LOADERS.replace("PRAGMA", "").replace("OTHER", ""), "MSD207", 8, "which of them trains cannot be told")
+    settled = LOADERS.replace("PRAGMA", "  # ms-distify: train").replace("OTHER", "  # ms-distify: eval")
+    assert len(sharded(settled)) == 1
+
+
+def test_parts_that_train_and_evaluate_by_turns() -> None:
+    source = HEAD + (
+        "a, b = ds.MnistDataset('/d').split([0.5, 0.5])\nnet = nn.Dense(4, 2)\n"
+        "model = ms.Model(net, nn.MSELoss(), nn.Momentum(net.trainable_params(), 0.1, 0.9))\nfor k in range(2):\n"
+        "    train, test = (a, b) if k == 0 else (b, a)\n    model.train(1, train)\n    model.eval(test)\n"
+    )
+    refused(source, "MSD207", 4, "which of them trains cannot be told")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(
+            "import sys\nif sys.argv[1:]:\n    d = ds.MnistDataset('/a')\nelse:\n    d = ds.Cifar10Dataset('/b')\n",
+            id="one of two",
+        ),
+        pytest.param("d = ds.MnistDataset('/a') + ds.MnistDataset('/b')\n", id="joined"),
+        pytest.param("d = ds.MnistDataset('/a')\n", id="one"),
+    ],
+)
+def test_evaluation_of_what_trains_stays_a_note(data: str) -> None:
+    result = run(HEAD + data + TRAINING.replace("train)", "d)") + "model.eval(d)\n")
+    assert found(result, "MSD207") == []
+    assert not result.refused
