@@ -1,0 +1,254 @@
+"""The course of a training: parameters before it and after every step, losses, and the time steps take.
+
+A step is seen by what it does: between two reads of data, parameters that an optimizer was given have changed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import sys
+import time
+import traceback
+import zlib
+from types import ModuleType, TracebackType
+from typing import Any, Optional
+
+from .after import Actions
+from .log import Log, caller
+
+# Of a parameter with more elements, this many are kept, at equal distances; all go into its checksum.
+KEPT_ELEMENTS = 4096
+
+
+class Course:
+    """Follows the steps of one process.
+
+    Attributes:
+        steps: how many steps there have been.
+        limit: how many are watched.
+        over: whether the limit has been reached.
+    """
+
+    def __init__(self, config: dict[str, Any], log: Log) -> None:
+        self.log = log
+        self.limit: int = config["steps"]
+        self.steps = 0
+        self.over = False
+        self._parameters: list[Any] = []
+        self._last: Optional[list[Any]] = None
+        self._reads: list[tuple[int, int]] = []
+        self._scalar: Any = None
+        self._left: Optional[float] = None
+        self._spent = 0.0
+        self._registered = False
+
+    # -- what the program does ------------------------------------------------------------------------------------
+
+    def optimizer(self, built: Any) -> None:
+        """An optimizer was built: its parameters are watched from now on."""
+        parameters = list(getattr(built, "parameters", None) or [])
+        if not parameters:
+            groups = getattr(built, "param_groups", None) or []
+            parameters = [parameter for group in groups for parameter in group["params"]]
+        known = {id(parameter) for parameter in self._parameters}
+        new = [parameter for parameter in parameters if id(parameter) not in known]
+        self._parameters += new
+        names = [str(parameter.name) for parameter in new]
+        self.log.write("optimizer", cls=type(built).__name__, names=names, at=caller())
+        self._at_exit()
+        if self._last is not None and new:
+            self._last = None
+            self._snapshot()
+
+    def output(self, value: Any) -> None:
+        """Some network or function ended at the top of the program with a value, which may be a loss."""
+        first = value[0] if isinstance(value, (tuple, list)) and value else value
+        shape = getattr(first, "shape", None)
+        if shape in ((), (1,)) and "Float" in str(getattr(first, "dtype", "")):
+            self._scalar = first
+
+    def before_read(self) -> None:
+        """The program asks for data: see what it did with what it got before."""
+        now = time.perf_counter()
+        if self._left is not None:
+            self._spent += now - self._left
+        self._look()
+
+    def after_read(self, read: Optional[tuple[int, int]]) -> None:
+        """The program gets data: the number of its iterator, and of the read from it."""
+        if read is not None:
+            self._reads.append(read)
+        self._left = time.perf_counter()
+
+    def pending(self) -> list[tuple[int, int]]:
+        """Return the reads since the last step."""
+        return list(self._reads)
+
+    # -- parameters -----------------------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        if not self._parameters or self.over or not self.log.owned:
+            return
+        if self._last is None:
+            self._snapshot()
+            return
+        samples = [_sample(parameter) for parameter in self._parameters]
+        if all((new == old).all() or _both_nan(new, old) for new, old in zip(samples, self._last)):
+            return
+        self.steps += 1
+        loss = _number(self._scalar)
+        self._scalar = None
+        self.log.write("step", k=self.steps, reads=self._reads, loss=loss, seconds=self._spent)
+        self._reads, self._spent = [], 0.0
+        self._save(samples)
+        if self.steps >= self.limit:
+            self.over = True
+            self.log.write("limit")
+
+    def _snapshot(self) -> None:
+        self._reads, self._spent, self._scalar = self._reads[-8:], 0.0, None
+        self._save([_sample(parameter) for parameter in self._parameters])
+
+    def _save(self, samples: list[Any]) -> None:
+        import numpy as np
+
+        self._last = samples
+        arrays = {f"p{number:05d}": sample for number, sample in enumerate(samples)}
+        sums = [zlib.crc32(np.ascontiguousarray(parameter.asnumpy()).tobytes()) for parameter in self._parameters]
+        # Written whole or not at all: the process may be stopped at any time.
+        place = self.log.path(f".step{self.steps:05d}.npz")
+        temporary = place + ".part"
+        with open(temporary, "wb") as file:
+            np.savez(file, checksums=np.array(sums, dtype=np.uint32), **arrays)
+        os.replace(temporary, place)
+
+    # -- the end --------------------------------------------------------------------------------------------------
+
+    def _at_exit(self) -> None:
+        # Late, so that it comes before MindSpore's own handler, which frees its memory.
+        if not self._registered:
+            self._registered = True
+            atexit.register(self._end)
+
+    def _end(self) -> None:
+        if self.log.owned:
+            self.before_read()
+            self.log.write("exit")
+
+
+def _sample(parameter: Any) -> Any:
+    array = parameter.asnumpy().reshape(-1)
+    return array[:: max(1, -(-array.size // KEPT_ELEMENTS))].copy()
+
+
+def _both_nan(new: Any, old: Any) -> bool:
+    return bool(((new == old) | ((new != new) & (old != old))).all())
+
+
+def _number(value: Any) -> Optional[float]:
+    if value is None:
+        return None
+    try:
+        return float(value.asnumpy().reshape(-1)[0])
+    except (RuntimeError, TypeError, ValueError):
+        return None
+
+
+def watch(course: Course, actions: Actions) -> None:
+    """Watch the optimizers, networks and compiled functions of a program, and how it ends."""
+    depth = [0]
+
+    def outermost(cls: Any) -> None:
+        original = cls.__call__
+
+        @functools.wraps(original)
+        def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+            depth[0] += 1
+            try:
+                result = original(self, *args, **kwargs)
+            finally:
+                depth[0] -= 1
+            if depth[0] == 0:
+                course.output(result)
+            return result
+
+        cls.__call__ = __call__
+
+    def cells(module: ModuleType) -> None:
+        outermost(module.Cell)
+
+    def functions(module: ModuleType) -> None:
+        for name in ("_JitExecutor", "_MindsporeFunctionExecutor"):
+            if "__call__" in vars(getattr(module, name, object)):
+                outermost(getattr(module, name))
+
+    def optimizers(module: ModuleType) -> None:
+        original = module.Optimizer.__init__
+
+        @functools.wraps(original)
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            original(self, *args, **kwargs)
+            course.optimizer(self)
+
+        module.Optimizer.__init__ = __init__
+
+    actions.after("mindspore.nn.cell", cells)
+    for name in ("mindspore.graph.api", "mindspore.common.api"):
+        actions.after(name, functions)
+    for name in ("mindspore.nn.optim.optimizer", "mindspore.experimental.optim.optimizer"):
+        actions.after(name, optimizers)
+    _Reducers(course).watch(actions)
+    _watch_errors(course.log)
+
+
+class _Reducers:
+    """Sees gradients that pass through two reducers, where reducers run in Python (PyNative mode)."""
+
+    def __init__(self, course: Course) -> None:
+        self.course = course
+        self.results: list[Any] = []
+        self.step = -1
+
+    def watch(self, actions: Actions) -> None:
+        actions.after("mindspore.nn.wrap.grad_reducer", self._wrap)
+
+    def _wrap(self, module: ModuleType) -> None:
+        cls = module.DistributedGradReducer
+        built, construct = cls.__init__, cls.__call__
+
+        @functools.wraps(built)
+        def __init__(this: Any, *args: Any, **kwargs: Any) -> None:
+            built(this, *args, **kwargs)
+            parameters = args[0] if args else kwargs.get("parameters", ())
+            first = str(getattr(parameters[0], "name", "")) if len(parameters) else ""
+            self.course.log.write("reducer", at=caller(), count=len(parameters), first=first)
+
+        def __call__(this: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.step != self.course.steps:
+                self.step, self.results = self.course.steps, []
+            given = args[0] if args else ()
+            given = given if isinstance(given, (tuple, list)) else (given,)
+            if any(one is other for one in given for other in self.results):
+                self.course.log.write("reduced twice", step=self.step + 1, at=caller())
+            result = construct(this, *args, **kwargs)
+            # Kept, so that no other tensor takes its place in memory before the step ends.
+            self.results += result if isinstance(result, (tuple, list)) else [result]
+            return result
+
+        cls.__init__, cls.__call__ = __init__, __call__
+
+
+def _watch_errors(log: Log) -> None:
+    original = sys.excepthook
+
+    def excepthook(kind: type[BaseException], error: BaseException, trace: Optional[TracebackType]) -> None:
+        frames = traceback.extract_tb(trace)
+        own = [frame for frame in frames if "site-packages" not in frame.filename and "<" not in frame.filename]
+        place = f"{own[-1].filename}:{own[-1].lineno}" if own else None
+        text = (str(error).strip().splitlines() or [""])[0]
+        log.write("error", type=kind.__name__, text=text[:500], at=place)
+        original(kind, error, trace)
+
+    sys.excepthook = excepthook

@@ -1,0 +1,65 @@
+"""Records which files a program writes, and keeps it from writing over the user's own."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from typing import Any
+
+from .log import Log
+
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
+_REMOVES = {"os.remove": 0, "os.rmdir": 0, "shutil.rmtree": 0, "os.truncate": 0}
+_MOVES = ("os.rename", "os.link", "os.symlink", "shutil.move", "shutil.copyfile")
+
+
+def watch(config: dict[str, Any], log: Log) -> None:
+    """Watch what this process opens, moves and removes.
+
+    Raises (in the program): PermissionError for what lies in the user's project, or was there before the run.
+    """
+    work = os.path.realpath(config["work"])
+    protected = [os.path.realpath(place) for place in config["protect"]]
+    began = config["began"]
+    free = tuple(
+        os.path.realpath(place) + os.sep
+        for place in (work, config["record"], tempfile.gettempdir(), os.path.expanduser("~/.cache"), "/dev", "/proc")
+    )
+    own = os.path.realpath(config["record"]) + os.sep
+
+    def check(path: Any, how: str) -> None:
+        if isinstance(path, bytes):
+            path = os.fsdecode(path)
+        if not isinstance(path, str):
+            return  # an open file
+        real = os.path.realpath(path)
+        if real.startswith(own):
+            return
+        if any((real + os.sep).startswith(place + os.sep) for place in protected) and not real.startswith(work + os.sep):
+            log.write("forbidden", path=real)
+            raise PermissionError(f"ms-distify verify: {real} belongs to the project, which is only read")
+        if not real.startswith(free) and _older(real, began):
+            log.write("forbidden", path=real)
+            raise PermissionError(f"ms-distify verify: {real} was there before; it is not written over")
+        if how != "remove" and not real.startswith(("/dev/", "/proc/")):
+            log.write("write", path=real, how=how)
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open":
+            path, mode, flags = arguments
+            if (isinstance(mode, str) and set(mode) & set("wax+")) or (mode is None and flags & _WRITES):
+                check(path, "open")
+        elif event in _REMOVES:
+            check(arguments[_REMOVES[event]], "remove")
+        elif event in _MOVES:
+            check(arguments[1], "move")
+
+    sys.addaudithook(hook)
+
+
+def _older(path: str, began: float) -> bool:
+    try:
+        return os.stat(path).st_mtime < began
+    except OSError:
+        return False

@@ -1,0 +1,71 @@
+"""The file that a watched process writes what was seen into."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from typing import Any, Optional, TextIO
+
+_WATCH = os.path.dirname(os.path.abspath(__file__))
+
+
+class Log:
+    """Events of one process, one JSON object a line, written at once.
+
+    Attributes:
+        folder: where the run is recorded.
+        name: "one" or the rank.
+        owned: whether this process is the program, and not one that the program started.
+    """
+
+    def __init__(self, folder: str, name: str) -> None:
+        self.folder, self.name = folder, name
+        self.owned = False
+        self._pid = os.getpid()
+        self._lock = threading.RLock()
+        self._file: Optional[TextIO] = None
+        self._early: list[str] = []
+
+    def open(self) -> None:
+        """Begin the file, unless another process of this name has."""
+        try:
+            self._file = open(self.path(".jsonl"), "x", encoding="utf-8")  # noqa: SIM115
+        except FileExistsError:
+            return
+        self.owned = True
+        self.write("start", arguments=sys.argv)
+        for line in self._early:
+            self._file.write(line)
+        self._file.flush()
+
+    def path(self, ending: str) -> str:
+        """Return the path of a file of this process in the folder of the run."""
+        return os.path.join(self.folder, self.name + ending)
+
+    def write(self, event: str, **what: Any) -> None:
+        """Write one event; one that comes before MindSpore is kept until then, one of a forked process is not ours."""
+        if os.getpid() != self._pid:
+            return
+        line = json.dumps({"e": event, **what}) + "\n"
+        with self._lock:
+            if self._file is not None:
+                self._file.write(line)
+                self._file.flush()
+            elif len(self._early) < 10_000:
+                self._early.append(line)
+
+
+def caller() -> Optional[str]:
+    """Return "file:line" of the program's code that runs now; None while a library is being imported."""
+    library = os.path.dirname(getattr(sys.modules.get("mindspore"), "__file__", None) or "/nowhere/x")
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name.startswith("<frozen importlib"):
+            return None
+        if not (name.startswith((library, _WATCH)) or name.startswith("<")):
+            return f"{name}:{frame.f_lineno}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
