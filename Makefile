@@ -71,6 +71,7 @@ lint: setup
 
 types: setup
 	@"$(BIN)/mypy"
+	@MYPYPATH=ms_distify/verify/watch "$(BIN)/mypy" -m sitecustomize -p ms_distify_watch
 
 unit: setup
 	@"$(BIN)/python" -m pytest -q -m 'not e2e'

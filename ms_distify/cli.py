@@ -42,7 +42,8 @@ def _version(value: bool) -> None:
 
 @app.command(
     help="Rewrite single-card MindSpore training programs into data-parallel ones.\n\n"
-    "Also: ms-distify explain CODE, ms-distify rules, ms-distify launcher SCRIPT.",
+    "Also: ms-distify explain CODE, ms-distify rules, ms-distify launcher SCRIPT, "
+    "ms-distify verify SCRIPT.",
     epilog="Exit codes: 0 converted or nothing to do, 1 --check found something, "
     "2 usage or unreadable input, "
     "3 refused, 4 a bug of ms-distify.",
@@ -185,6 +186,48 @@ def launcher_command(
     tell(f"wrote {launch}; start with: bash {shown(launch)} -n {ranks}")
 
 
+@tools.command("verify")
+def verify_command(
+    script: Annotated[Path, typer.Argument(help="The single-card program.", show_default=False)],
+    arguments: Annotated[
+        Optional[list[str]], typer.Argument(help="Arguments of the program, behind --.", show_default=False)
+    ] = None,
+    converted: Annotated[
+        Optional[Path], typer.Option("--converted", help="The distributed program; converted here where not given.")
+    ] = None,
+    only: Annotated[bool, typer.Option("--only", help="SCRIPT is distributed already; there is no other.")] = False,
+    ranks: Annotated[int, typer.Option("-n", min=2, max=64, help="How many ranks.")] = 2,
+    steps: Annotated[int, typer.Option("--steps", min=1, max=100_000, help="How many training steps.")] = 20,
+    timeout: Annotated[float, typer.Option("--timeout", min=1, help="Seconds that one run may take.")] = 600,
+    device: Annotated[str, typer.Option("--device", help="CPU, Ascend or GPU.")] = "CPU",
+    python: Annotated[str, typer.Option("--python", help="Interpreter that has MindSpore.")] = sys.executable,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Leave dropout, batch normalisation and augmentation as they are.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    page: Annotated[Optional[Path], typer.Option("--report", help="Write a page with tables and curves.")] = None,
+) -> None:
+    """Run the original on one card and the converted program on N ranks, and compare them. This runs the program."""
+    from .verify import Wish
+    from .verify.report import verify_and_tell
+
+    if only and converted is not None:
+        tell("ms-distify: choose one of --only and --converted")
+        raise typer.Exit(USAGE)
+    wish = Wish(
+        script, converted, only, tuple(arguments or ()), ranks, steps, timeout, device, python, strict=strict
+    )  # fmt: skip
+    try:
+        code = verify_and_tell(wish, as_json=as_json, page=page)
+    except Stop as stop:
+        tell(f"ms-distify: {stop}")
+        code = stop.code
+    except KeyboardInterrupt:
+        tell("ms-distify: interrupted")
+        code = INTERRUPTED
+    raise typer.Exit(code)
+
+
 @tools.command("rules")
 def rules_command() -> None:
     """List all rules."""
@@ -208,7 +251,7 @@ def explain_command(code: Annotated[str, typer.Argument(help="A rule's code, e.g
 
 def main() -> None:
     """Run the command line."""
-    if sys.argv[1:2] and sys.argv[1] in ("rules", "explain", "launcher"):
+    if sys.argv[1:2] and sys.argv[1] in ("rules", "explain", "launcher", "verify"):
         tools(prog_name="ms-distify")
     else:
         app(prog_name="ms-distify")

@@ -2,3 +2,8 @@
 
 This is the one part of ms-distify that runs the user's code.
 """
+
+from .command import Wish, verify
+from .outcome import Outcome
+
+__all__ = ["Outcome", "Wish", "verify"]

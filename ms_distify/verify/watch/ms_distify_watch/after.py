@@ -7,7 +7,7 @@ import importlib.machinery
 import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any, Optional
+from typing import Any
 
 from .log import Log
 
@@ -28,8 +28,8 @@ class _Finder(importlib.abc.MetaPathFinder):
         self.actions, self.log = actions, log
 
     def find_spec(
-        self, fullname: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
-    ) -> Optional[importlib.machinery.ModuleSpec]:
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
         actions = self.actions.by_module.pop(fullname, None)
         if actions is None:
             return None

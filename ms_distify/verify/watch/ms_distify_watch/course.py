@@ -13,7 +13,7 @@ import time
 import traceback
 import zlib
 from types import ModuleType, TracebackType
-from typing import Any, Optional
+from typing import Any
 
 from .after import Actions
 from .log import Log, caller
@@ -37,10 +37,10 @@ class Course:
         self.steps = 0
         self.over = False
         self._parameters: list[Any] = []
-        self._last: Optional[list[Any]] = None
+        self._last: list[Any] | None = None
         self._reads: list[tuple[int, int]] = []
         self._scalar: Any = None
-        self._left: Optional[float] = None
+        self._left: float | None = None
         self._spent = 0.0
         self._registered = False
 
@@ -76,7 +76,7 @@ class Course:
             self._spent += now - self._left
         self._look()
 
-    def after_read(self, read: Optional[tuple[int, int]]) -> None:
+    def after_read(self, read: tuple[int, int] | None) -> None:
         """The program gets data: the number of its iterator, and of the read from it."""
         if read is not None:
             self._reads.append(read)
@@ -147,7 +147,7 @@ def _both_nan(new: Any, old: Any) -> bool:
     return bool(((new == old) | ((new != new) & (old != old))).all())
 
 
-def _number(value: Any) -> Optional[float]:
+def _number(value: Any) -> float | None:
     if value is None:
         return None
     try:
@@ -243,7 +243,7 @@ class _Reducers:
 def _watch_errors(log: Log) -> None:
     original = sys.excepthook
 
-    def excepthook(kind: type[BaseException], error: BaseException, trace: Optional[TracebackType]) -> None:
+    def excepthook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         frames = traceback.extract_tb(trace)
         own = [frame for frame in frames if "site-packages" not in frame.filename and "<" not in frame.filename]
         place = f"{own[-1].filename}:{own[-1].lineno}" if own else None

@@ -11,7 +11,7 @@ import hashlib
 import os
 import time
 from types import ModuleType
-from typing import Any, Optional
+from typing import Any
 
 from .after import Actions
 from .course import Course
@@ -48,7 +48,7 @@ class Data:
         self.batches = 0
         self.further = 0
         self.kept_bytes = 0
-        self.replay: Optional[Replay] = Replay(config["replay"], config["steps"]) if config.get("replay") else None
+        self.replay: Replay | None = Replay(config["replay"], config["steps"]) if config.get("replay") else None
 
     # -- one read -------------------------------------------------------------------------------------------------
 

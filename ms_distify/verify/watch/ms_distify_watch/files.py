@@ -36,7 +36,9 @@ def watch(config: dict[str, Any], log: Log) -> None:
         real = os.path.realpath(path)
         if real.startswith(own):
             return
-        if any((real + os.sep).startswith(place + os.sep) for place in protected) and not real.startswith(work + os.sep):
+        if any((real + os.sep).startswith(place + os.sep) for place in protected) and not real.startswith(
+            work + os.sep
+        ):
             log.write("forbidden", path=real)
             raise PermissionError(f"ms-distify verify: {real} belongs to the project, which is only read")
         if not real.startswith(free) and _older(real, began):

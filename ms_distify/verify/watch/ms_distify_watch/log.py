@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import threading
-from typing import Any, Optional, TextIO
+from typing import Any, TextIO
 
 _WATCH = os.path.dirname(os.path.abspath(__file__))
 
@@ -25,7 +25,7 @@ class Log:
         self.owned = False
         self._pid = os.getpid()
         self._lock = threading.RLock()
-        self._file: Optional[TextIO] = None
+        self._file: TextIO | None = None
         self._early: list[str] = []
 
     def open(self) -> None:
@@ -57,7 +57,7 @@ class Log:
                 self._early.append(line)
 
 
-def caller() -> Optional[str]:
+def caller() -> str | None:
     """Return "file:line" of the program's code that runs now; None while a library is being imported."""
     library = os.path.dirname(getattr(sys.modules.get("mindspore"), "__file__", None) or "/nowhere/x")
     frame = sys._getframe(1)
@@ -65,7 +65,7 @@ def caller() -> Optional[str]:
         name = frame.f_code.co_filename
         if name.startswith("<frozen importlib"):
             return None
-        if not (name.startswith((library, _WATCH)) or name.startswith("<")):
+        if not name.startswith((library, _WATCH, "<")):
             return f"{name}:{frame.f_lineno}"
         frame = frame.f_back  # type: ignore[assignment]
     return None

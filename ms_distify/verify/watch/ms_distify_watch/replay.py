@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Optional
+from typing import Any
 
 
 class Replay:
@@ -18,7 +18,7 @@ class Replay:
         self._folder: str = replay["folder"]
         self._ranks: int = replay["ranks"]
         self._training: set[int] = set(replay["iterators"])
-        self._columns: dict[int, Optional[list[str]]] = {}
+        self._columns: dict[int, list[str] | None] = {}
         self.ends: dict[int, set[int]] = {}
         reads: dict[int, int] = {}
         with open(os.path.join(self._folder, "0.jsonl"), encoding="utf-8") as file:

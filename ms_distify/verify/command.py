@@ -1,0 +1,313 @@
+"""The way of a verification: copies, runs, checks, verdict."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..convert import convert
+from ..exits import Stop, reason
+from ..launch import render
+from ..settings import Settings
+from .checks import Runs, check_all
+from .outcome import COULD_NOT_RUN, DIFFERENT, DIFFERS, PROVED, Curves, Outcome
+from .processes import Ended, Running
+from .records import Process, read_process
+from .work import make_copy, project_root
+
+_LAUNCHER = "run_distribute_verify.sh"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What to verify, and how.
+
+    Attributes:
+        script: the single-card program; with ``only`` the distributed one.
+        converted: the distributed program to compare it with; None to convert it here.
+        only: whether there is no single-card program.
+        arguments: the arguments of the program.
+        ranks: how many ranks.
+        steps: how many training steps are watched.
+        timeout: seconds that one run may take.
+        device: "CPU", "Ascend" or "GPU".
+        python: the interpreter that has MindSpore.
+        strict: compare dropout, batch normalisation and augmentation as they are, and count what cannot be compared as a
+            difference.
+    """
+
+    script: Path
+    converted: Path | None = None
+    only: bool = False
+    arguments: tuple[str, ...] = ()
+    ranks: int = 2
+    steps: int = 20
+    timeout: float = 600.0
+    device: str = "CPU"
+    python: str = sys.executable
+    strict: bool = False
+
+
+class CouldNotRun(Exception):
+    """A run that everything needs did not come far enough; the message says why and what to do."""
+
+
+def verify(wish: Wish, settings: Settings, say: Callable[[str], None]) -> Outcome:
+    """Run the original on one card and the converted program on N ranks, and compare them.
+
+    Args:
+        wish: what to verify.
+        settings: the seed of the conversion.
+        say: takes one line for each thing that is begun.
+
+    Raises:
+        Stop: there is nothing to run: the input cannot be read, or MindSpore is not there.
+    """
+    _need_mindspore(wish.python)
+    program = _Program.read(wish, settings)
+    base = Path(tempfile.mkdtemp(prefix="ms-distify-verify-")).resolve()
+    keep = False
+    try:
+        outcome = _Verification(wish, settings, program, base, say).run()
+        keep = outcome.verdict != PROVED
+        return replace(outcome, logs=str(base)) if keep else outcome
+    except OSError as error:
+        raise Stop(f"{error.filename or base}: {reason(error)}") from None
+    finally:
+        if not keep:
+            shutil.rmtree(base, ignore_errors=True)
+
+
+def _need_mindspore(python: str) -> None:
+    test = "import importlib.util, sys; sys.exit(importlib.util.find_spec('mindspore') is None)"
+    try:
+        found = subprocess.run([python, "-c", test], capture_output=True, timeout=60).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        raise Stop(f"{python}: cannot be run; --python names the interpreter that has MindSpore") from None
+    if not found:
+        raise Stop(
+            f"MindSpore is not installed for {python}; pip install 'ms-distify[cpu]', or name another "
+            "interpreter with --python"
+        )
+
+
+@dataclass(frozen=True)
+class _Program:
+    """The files of the program.
+
+    Attributes:
+        root: the folder that is copied.
+        script: the single-card program.
+        distributed: what runs on N ranks, by path: new contents of files of the project.
+        entry: the file that is started on N ranks.
+    """
+
+    root: Path
+    script: Path
+    distributed: dict[Path, bytes]
+    entry: Path
+
+    @staticmethod
+    def read(wish: Wish, settings: Settings) -> _Program:
+        """Read the program, and convert it where no converted one is given.
+
+        Raises:
+            Stop: it cannot be read, or is refused.
+        """
+        script = wish.script.resolve()
+        source = _bytes(wish.script)
+        near = (
+            frozenset(path.resolve() for path in script.parent.rglob("*.py")) if wish.converted is None else frozenset()
+        )
+        result = convert(source, str(wish.script), settings, file=script, named=near, recheck=False)
+        files = [path for path in result.files if path.suffix == ".py"]
+        if wish.only:
+            return _Program(project_root(script, files), script, {}, script)
+        if wish.converted is not None:
+            entry = wish.converted.resolve()
+            _bytes(wish.converted)
+            return _Program(project_root(script, [*files, entry]), script, {}, entry)
+        if result.refused:
+            lines = [f"{f.path}:{f.line}: {f.code} {f.message}" for f in result.findings if f.status == "refused"]
+            raise Stop("the program is refused, so there is nothing to verify:\n  " + "\n  ".join(lines), 3)
+        changed = {Path(path).resolve(): content for path, content in result.modules}
+        changed[script] = result.output
+        return _Program(project_root(script, files), script, changed, script)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise Stop(f"{path}: {reason(error)}") from None
+
+
+class _Verification:
+    def __init__(
+        self, wish: Wish, settings: Settings, program: _Program, base: Path, say: Callable[[str], None]
+    ) -> None:
+        self.wish, self.settings, self.program, self.base, self.say = wish, settings, program, base, say
+        self.running: list[Running] = []
+        self.began = time.time()
+
+    # -- the runs -------------------------------------------------------------------------------------------------
+
+    def run(self) -> Outcome:
+        """Make the runs, one after the other where one needs another, and the checks."""
+        try:
+            return self._run()
+        except CouldNotRun as error:
+            return self._outcome(COULD_NOT_RUN, str(error))
+        finally:
+            for running in self.running:
+                running.stop()
+
+    def _run(self) -> Outcome:
+        original: Process | None = None
+        if not self.wish.only:
+            self.say("running the original on one card")
+            ended = self._start("original", converted=False).wait(self.wish.timeout)
+            original = self._process("original", "one")
+            _must_have_trained(original, ended, "the original on one card")
+        alone = None if self.wish.only else self._start("alone", converted=True)
+        if alone is not None:
+            self.say("running the converted program on one card")
+            alone.wait(self.wish.timeout)
+        self.say(f"running it on {self.wish.ranks} ranks")
+        ended = self._start("ranks", converted=True, ranks=self.wish.ranks).wait(self.wish.timeout)
+        ranks = [self._process("ranks", str(rank)) for rank in range(self.wish.ranks)]
+        if not all(rank.events for rank in ranks):
+            raise CouldNotRun(_why(ended, f"{self.wish.ranks} ranks", None))
+        reference, why = self._reference(original, ranks)
+        runs = Runs(ranks, original, self._process("alone", "one") if alone else None, reference, why, self.wish.strict)
+        if not any(rank.steps for rank in ranks) and not any(rank.first("error") for rank in ranks):
+            raise CouldNotRun(_why(ended, f"{self.wish.ranks} ranks", ranks[0]))
+        checks, curves = check_all(runs, self.base / "ranks" / "work", self.base / "ranks" / "record")
+        wrong = [check for check in checks if check.status == DIFFERS]
+        changes = tuple(
+            dict.fromkeys(
+                event["what"] for process in [*ranks, *filter(None, [original])] for event in process.all("changed")
+            )
+        )
+        verdict, why = (DIFFERENT, f"{wrong[0].name}: {wrong[0].message}") if wrong else (PROVED, "")
+        return replace(
+            self._outcome(verdict, why),
+            steps=min(rank.steps for rank in ranks),
+            changes=changes,
+            checks=tuple(checks),
+            curves=curves,
+        )
+
+    def _reference(self, original: Process | None, ranks: list[Process]) -> tuple[Process | None, str]:
+        if original is None:
+            return None, "there is no single-card program to compare with (--only)"
+        training = ranks[0].training()
+        if not training or ranks[0].steps == 0:
+            return None, "no step was seen that came after a read of a MindSpore dataset"
+        known = original.iterators()
+        enlarge = sorted({number for i in original.training() for number in known[i]["batches"][:1]})
+        self.say(f"running the original on one card at {self.wish.ranks} times the batch")
+        folder = self.base / "ranks" / "record"
+        more: dict[str, Any] = {
+            "replay": {"folder": str(folder), "ranks": self.wish.ranks, "iterators": training},
+            "enlarge": enlarge,
+        }
+        ended = self._start("reference", converted=False, **more).wait(self.wish.timeout)
+        process = self._process("reference", "one")
+        if not process.over and process.steps < ranks[0].steps:
+            error = process.first("error")
+            if error or not process.steps:
+                return (
+                    process,
+                    f"one card at {self.wish.ranks} times the batch cannot be run: {_why(ended, '', process)}",
+                )
+        return process, ""
+
+    def _start(self, name: str, *, converted: bool, ranks: int = 0, **more: Any) -> Running:
+        """Start a run in a working copy of its own."""
+        work = self.base / name / "work"
+        make_copy(self.program.root, work)
+        entry = self.program.script
+        if converted:
+            entry = self.program.entry
+            for path, content in self.program.distributed.items():
+                place = work / path.relative_to(self.program.root)
+                if place.is_symlink():
+                    place.unlink()
+                place.write_bytes(content)
+        script = work / entry.relative_to(self.program.root)
+        record = self.base / name / "record"
+        command = [self.wish.python, script.name, *self.wish.arguments]
+        if ranks:
+            launcher = script.parent / _LAUNCHER
+            launcher.write_text(render(script.name, default_ranks=ranks), encoding="utf-8", errors="surrogateescape")
+            command = ["bash", launcher.name, "-n", str(ranks), "--log-dir", str(record / "logs")]
+            command += ["--no-device-check"] if self.wish.device == "CPU" else []
+            command += ["--", *self.wish.arguments]
+        config = {
+            "record": str(record),
+            "ranks": ranks,
+            "steps": self.wish.steps,
+            "factor": self.wish.ranks,
+            "enlarge": [],
+            "replay": None,
+            "keep_batches": bool(ranks) and not self.wish.only,
+            "drain": name in ("ranks", "original"),
+            "as_is": self.wish.strict,
+            "device": self.wish.device,
+            # Ranks have to be made equal by the program itself.
+            "seed": None if ranks else self.settings.seed,
+            "work": str(work),
+            "protect": [str(self.program.root)],
+            "began": self.began,
+            **more,
+        }
+        running = Running(command, script.parent, config, self.wish.python)
+        self.running.append(running)
+        return running
+
+    def _process(self, run: str, name: str) -> Process:
+        return read_process(self.base / run / "record", name)
+
+    def _outcome(self, verdict: str, why: str) -> Outcome:
+        wish = self.wish
+        converted = str(wish.converted) if wish.converted else str(wish.script) if wish.only else "converted in memory"
+        original = "" if wish.only else _text(self.program.script)
+        output = self.program.distributed.get(self.program.script)
+        return Outcome(
+            str(wish.script), converted, verdict, why, wish.ranks, 0, wish.device, (), (), Curves(), original,
+            output.decode("utf-8", "replace") if output is not None else _text(self.program.entry),
+        )  # fmt: skip
+
+
+def _text(path: Path) -> str:
+    return path.read_bytes().decode("utf-8", "replace")
+
+
+def _must_have_trained(process: Process, ended: Ended, what: str) -> None:
+    if process.steps == 0:
+        raise CouldNotRun(_why(ended, what, process))
+
+
+def _why(ended: Ended, what: str, process: Process | None) -> str:
+    """Say why a run took no step, in one line, and what to give it."""
+    what = f"{what}: " if what else ""
+    forbidden = process.first("forbidden") if process else None
+    if forbidden:
+        return f"{what}it writes {forbidden['path']}, which was there before; let it write into its own folder"
+    error = process.first("error") if process else None
+    if error:
+        place = f" ({error['at'].rpartition('/')[2]})" if error["at"] else ""
+        return f"{what}{error['type']}: {error['text']}{place}"
+    if ended.status is None:
+        return f"{what}not done after {ended.seconds:.0f} s; --timeout gives it more, --steps less to do"
+    if process is not None and process.first("exit"):
+        return f"{what}it ended without a training step that could be seen"
+    return f"{what}ended with {ended.status}: {ended.last_line()[:300]}"
