@@ -18,6 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from . import wrappers
+
 _DATASET = "mindspore.dataset"
 _DATALOADER = "mindspore.dataset.dataloader"
 
@@ -221,7 +223,9 @@ def _names(section: str) -> frozenset[str]:
 
 @cache
 def dataset(name: str) -> DatasetClass | None:
-    """The dataset class of this name."""
+    """The dataset class of this name, or the function of another library that builds datasets."""
+    if name in wrappers.DATASETS:
+        return DatasetClass(name, _signatures(wrappers.DATASETS[name]), public=True)
     bare = _in_dataset(name)
     records = _records("datasets", bare)
     if bare is None or not records:

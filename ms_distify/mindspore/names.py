@@ -6,7 +6,7 @@ Names are compared in canonical form: where MindSpore offers a thing under sever
 
 from __future__ import annotations
 
-from . import catalog
+from . import catalog, wrappers
 
 SET_CONTEXT = "mindspore.set_context"
 SET_DEVICE = "mindspore.set_device"
@@ -22,6 +22,8 @@ GET_RANK = "mindspore.communication.get_rank"
 GET_GROUP_SIZE = "mindspore.communication.get_group_size"
 CELL = "mindspore.nn.Cell"
 MODEL = "mindspore.Model"
+# What gives one.
+MODELS = frozenset({MODEL}) | wrappers.MODELS
 TENSOR = "mindspore.Tensor"
 PARAMETER = "mindspore.Parameter"
 LOAD_CHECKPOINT = "mindspore.load_checkpoint"
@@ -122,10 +124,6 @@ SAMPLER_METHODS = frozenset({"use_sampler", "add_sampler"})
 # Methods of library objects that are asked for.
 METHODS = frozenset({"train", "fit", "eval", "build", "step", "construct"})
 
-# Packages that build and distribute training by themselves.
-WRAPPERS = ("mindcv", "mindnlp", "mindformers", "mindyolo", "mindocr", "mindface", "mindone", "mindelec",
-            "mindflow", "mindspore_gl", "mindaudio", "mindvideo", "mindpet", "mindspore_lightning", "tinyms")  # fmt: skip
-
 _PREFIXES = (
     ("mindspore.communication.management.", "mindspore.communication."),
     ("mindspore.communication._comm_helper.", "mindspore.communication."),
@@ -174,7 +172,7 @@ def canonical(qualified: str) -> str:
     'mindspore.set_context'
     """
     if not qualified.startswith("mindspore."):
-        return qualified
+        return wrappers.canonical(qualified) if wrappers.is_wrapper(qualified) else qualified
     for prefix, short in _PREFIXES:
         if qualified.startswith(prefix) and len(qualified) > len(prefix):
             qualified = short + qualified[len(prefix) :]
@@ -191,7 +189,9 @@ def canonical(qualified: str) -> str:
 
 
 def is_optimizer(qualified: str) -> bool:
-    """Whether a canonical name is one of MindSpore's optimizer classes."""
+    """Whether a canonical name is one of MindSpore's optimizer classes, or gives one."""
+    if qualified in wrappers.OPTIMIZERS:
+        return True
     return qualified.startswith("mindspore.") and catalog.is_optimizer(qualified)
 
 
@@ -216,7 +216,9 @@ def is_sampler(qualified: str) -> bool:
 
 
 def dataset_class(qualified: str) -> str | None:
-    """Return the class name if a canonical name is one of MindSpore's dataset classes."""
+    """Return the name under which ``catalog.dataset`` knows what builds a dataset; None for other canonical names."""
+    if qualified in wrappers.DATASETS:
+        return qualified
     head, _, last = qualified.rpartition(".")
     return last if head == "mindspore.dataset" and last in catalog.dataset_names() else None
 

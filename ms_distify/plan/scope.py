@@ -52,7 +52,7 @@ def idle(program: Program) -> Finding | None:
 
 def _only_in_model(program: Program, optimizer: cst.CSTNode) -> bool:
     """Whether an optimizer goes into a ``Model``, which trains only where its ``train`` or ``fit`` is called."""
-    for script, call, _ in program.calls(names.MODEL):
+    for script, call, _ in program.calls(*names.MODELS):
         for arg in call.args:
             if any(origin.node is optimizer for origin in program.flow.origins(script, arg.value)):
                 return True

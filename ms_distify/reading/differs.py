@@ -144,7 +144,7 @@ class Differs:
                 return "its own rows"
             if self._own_statistics:
                 return "an evaluation with the statistics that its own BatchNorm keeps"
-        if self._own_statistics and origin.qualified == names.MODEL + "().eval":
+        if self._own_statistics and origin.qualified.removesuffix("().eval") in names.MODELS:
             return "an evaluation with the statistics that its own BatchNorm keeps"
         return ""
 

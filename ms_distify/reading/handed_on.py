@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ..mindspore import catalog, names
+from ..mindspore import catalog, names, wrappers
 from . import members
 from .bindings import literal
 from .origin import ELEMENT, At, Origin, Part
@@ -110,6 +110,9 @@ def library_call(flow: Flow, node: cst.Call, callee: Origin, at: At) -> Iterator
     elif qualified in names.DATASET_ZIP and (args or node.args):
         inner = replace(at, methods=(*at.methods, (at.script, node)))
         yield from _parts(flow, (args or [node.args[0].value])[0], inner)
+    elif qualified in wrappers.LOADERS and args:
+        for origin in flow.walk(args[0], replace(at, methods=(*at.methods, (at.script, node)))):
+            yield at.origin("call", node, qualified) if origin.kind == "literal" else origin
     elif qualified in _CONTAINERS and at.selectors:
         yield from _container(flow, node, args, at)
     else:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import libcst as cst
 
-from ..mindspore import names
+from ..mindspore import names, wrappers
 from .bindings import literal
 from .differs import Differs
 from .flow import Flow
@@ -85,8 +85,15 @@ class Program:
     @cached_property
     def differs(self) -> Differs:
         """What differs between ranks although their weights do not."""
-        own = any(True for _ in self.calls(*names.BATCH_NORMS))
+        own = any(True for _ in self.normalised)
         return Differs(self.flow, self.roles, self.gradients, own_statistics=own)
+
+    @property
+    def normalised(self) -> Iterator[tuple[Script, cst.Call, str]]:
+        """Every call that builds batch normalisation, or a network of mindcv's, as most of them have it."""
+        for found in self._library_calls:
+            if found[2] in names.BATCH_NORMS or wrappers.may_normalise(found[2]):
+                yield found
 
     @cached_property
     def many(self) -> ManyRanks:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ..mindspore import names
+from ..mindspore import names, wrappers
 from .flow import ELEMENT, Flow, Origin, Selectors
 from .project import Project
 from .script import Script
@@ -82,7 +82,7 @@ class Sinks:
             is_model = self._is_model(script, func.value)
         else:
             head, _, name = self.flow.qualified(script, call).rpartition("().")
-            is_model = head == names.MODEL and name in _MODEL_METHODS
+            is_model = head in names.MODELS and name in _MODEL_METHODS
         if is_model is False:
             return
         for role, position, keyword in _MODEL_METHODS[name]:
@@ -95,7 +95,7 @@ class Sinks:
 
     def _is_wrapper(self, script: Script, receiver: cst.BaseExpression) -> bool:
         return any(
-            origin.kind == "call" and origin.qualified.partition(".")[0] in names.WRAPPERS
+            origin.kind == "call" and wrappers.is_wrapper(origin.qualified) and origin.qualified not in names.MODELS
             for origin in self.flow.origins(script, receiver)
         )
 
@@ -104,7 +104,7 @@ class Sinks:
         origins = self.flow.origins(script, receiver)
         answers: list[bool | None] = []
         for origin in origins:
-            if origin.kind == "call" and origin.qualified == names.MODEL:
+            if origin.kind == "call" and origin.qualified in names.MODELS:
                 answers.append(True)
             elif origin.kind == "instance" and isinstance(origin.node, cst.ClassDef):
                 answers.append(names.MODEL in self.flow.library_bases(origin.script, origin.node))

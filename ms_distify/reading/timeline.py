@@ -12,7 +12,7 @@ from typing import Any
 
 import libcst as cst
 
-from ..mindspore import names
+from ..mindspore import names, wrappers
 from .bindings import dotted, literal, parameters
 from .flow import Flow, Origin
 from .project import Project
@@ -298,7 +298,7 @@ class Timeline:
             # A primitive that is only made (`ops.Cast()`) touches no device: MindSpore's own distributed
             # examples make them at module level, before init.
             return BUILD, f"the operator {last}"
-        if qualified.partition(".")[0] in names.WRAPPERS and "." in qualified:
+        if wrappers.is_wrapper(qualified) and "." in qualified:
             return BUILD, qualified
         return "", ""
 

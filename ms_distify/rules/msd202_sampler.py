@@ -33,6 +33,7 @@ from ..plan.sharding import used_samplers
 from ..plan.shards import CannotReachError, Supply
 from ..reading.bindings import dotted, literal, parameters
 from ..reading.flow import Origin
+from ..reading.pipeline import batching
 from ..reading.roles import Site, argument
 from ..reading.script import Script
 from ..reading.tree import walk
@@ -203,10 +204,8 @@ def _groups(context: Context, origin: Origin) -> bool:
 
 
 def _batch_size(script: Script, step: cst.CSTNode) -> str:
-    if not (isinstance(step, cst.Call) and isinstance(step.func, cst.Attribute) and step.func.attr.value == "batch"):
-        return ""
-    value = argument(step, 0, "batch_size")
-    return script.tree.text(value) if value is not None else ""
+    batch = batching(script, step)
+    return script.tree.text(batch[0]) if batch is not None and batch[0] is not None else ""
 
 
 def sampler_of(context: Context, site: Site) -> cst.BaseExpression | None:

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..model import Decision
+from ..reading.pipeline import method_name
 from ..reading.roles import Site, argument
 from ..reading.script import Script
 from . import NOTED, REFUSED, Context, decide, rule
@@ -49,7 +50,7 @@ def check(context: Context) -> Iterator[Decision]:
 
 
 def _step(context: Context, script: Script, node: cst.CSTNode) -> Iterator[Decision]:
-    name = method_name(node)
+    name = method_name(script, node)
     if name in _UNEQUAL:
         yield decide(CODE, REFUSED, script, node, f"{name} {_UNEQUAL[name]}")
     elif name == "concat":
@@ -60,17 +61,6 @@ def _step(context: Context, script: Script, node: cst.CSTNode) -> Iterator[Decis
             "zip pairs rows rightly on shards only where no side is shuffled; set shuffle=False on both, shuffle after"
         )
         yield decide(CODE, REFUSED, script, node, message)
-
-
-def method_name(node: cst.CSTNode) -> str:
-    """Return the name of a step on a dataset's way: a method, ``zip`` for ds.zip, ``concat`` for ``+``."""
-    if isinstance(node, (cst.BinaryOperation, cst.AugAssign)):
-        return "concat"
-    func = node.func if isinstance(node, cst.Call) else None
-    if isinstance(func, cst.Attribute):
-        return "zip" if func.attr.value == "ZipDataset" else func.attr.value
-    # The only functions that a walk records are ds.zip and ZipDataset, whatever they are imported as.
-    return "zip" if func is not None else ""
 
 
 def _unshuffled(context: Context, node: cst.CSTNode) -> bool:

@@ -16,10 +16,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..model import Decision
-from ..reading.roles import Site, argument
+from ..reading.pipeline import batching, method_name
+from ..reading.roles import Site
 from ..reading.script import Script
 from . import NOTED, REFUSED, Context, constructor_argument, decide, rule
-from .msd204_pipeline import method_name
 
 CODE = "MSD205"
 
@@ -54,7 +54,7 @@ def _constructor(context: Context, site: Site) -> Iterator[Decision]:
 
 
 def _step(context: Context, script: Script, node: cst.CSTNode) -> Iterator[Decision]:
-    name = method_name(node)
+    name = method_name(script, node)
     if not isinstance(node, cst.Call):
         return
     if name in ("take", "skip") and (name == "skip" or _skipped(context)):
@@ -66,8 +66,8 @@ def _step(context: Context, script: Script, node: cst.CSTNode) -> Iterator[Decis
     elif name == "take":
         message = f"{name}() counts per shard: its number holds for each rank"
         yield decide(CODE, NOTED, script, node, message)
-    elif name == "batch":
-        drop = argument(node, 1, "drop_remainder")
+    elif (batch := batching(script, node)) is not None:
+        drop = batch[1]
         if drop is None or context.program.flow.constant(script, drop) is False:
             message = "without drop_remainder=True the last batch of an epoch is smaller on every rank; consider it"
             yield decide(CODE, NOTED, script, node, message)
@@ -76,8 +76,8 @@ def _step(context: Context, script: Script, node: cst.CSTNode) -> Iterator[Decis
 def _skipped(context: Context) -> bool:
     """Whether any dataset of the program leaves out its first rows, as the other part of a ``take``."""
     return any(
-        method_name(node) == "skip"
+        method_name(script, node) == "skip"
         for site in context.program.roles.sites
         for use in site.uses
-        for _, node in use.methods
+        for script, node in use.methods
     )

@@ -20,11 +20,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..model import Decision
+from ..reading.pipeline import method_name
 from ..reading.roles import Site, Use
 from ..reading.script import Script
 from ..reading.tree import children
 from . import REFUSED, Context, decide, rule
-from .msd204_pipeline import method_name
 
 CODE = "MSD207"
 
@@ -110,7 +110,7 @@ def _alike(context: Context) -> Iterator[Decision]:
 
 def _joined(use: Use) -> bool:
     """Whether a dataset is put together with others on its way."""
-    return any(method_name(node) in ("concat", "zip") for _, node in use.methods)
+    return any(method_name(script, node) in ("concat", "zip") for script, node in use.methods)
 
 
 def _alternatives(first: tuple[Site, Use], second: tuple[Site, Use]) -> bool:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..mindspore import names
+from ..mindspore import wrappers
 from ..model import Decision
 from ..reading.flow import Origin
 from ..reading.roles import Sink
@@ -53,7 +53,7 @@ def _settled(context: Context) -> bool:
 
 def _is_nothing(sink: Sink, origin: Origin) -> bool:
     """Whether the end of a walk is None for a dataset, or told by the rule about wrapper libraries."""
-    return (origin.kind == "literal" and not sink.selectors) or origin.qualified.partition(".")[0] in names.WRAPPERS
+    return (origin.kind == "literal" and not sink.selectors) or wrappers.is_wrapper(origin.qualified)
 
 
 def _end(origin: Origin) -> str:
@@ -87,7 +87,7 @@ def _message(sink: Sink, origin: Origin, datasets: bool) -> str:
 def _without_data(context: Context) -> Iterator[Decision]:
     """Refuse trainings that no dataset feeds, or only datasets that a pragma leaves whole."""
     program = context.program
-    if any(origin.qualified.partition(".")[0] in names.WRAPPERS for _, origin in program.roles.lost):
+    if any(wrappers.is_wrapper(origin.qualified) for _, origin in program.roles.lost):
         return
     sinks = [(sink.script, sink.node) for sink in program.roles.sinks if sink.role == "train"]
     for script, node in [*program.steps, *sinks][:1]:

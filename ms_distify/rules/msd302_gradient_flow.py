@@ -55,7 +55,7 @@ def _handed_to_cell(context: Context, optimizer: cst.CSTNode) -> bool:
     for script in context.program.scripts:
         for call in script.bindings.calls:
             name = flow.qualified(script, call)
-            if name == names.MODEL or names.is_train_cell(name):
+            if name in names.MODELS or names.is_train_cell(name):
                 for arg in call.args:
                     if any(origin.node is optimizer for origin in flow.origins(script, arg.value)):
                         return True

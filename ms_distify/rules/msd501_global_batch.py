@@ -15,9 +15,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..model import Decision
-from ..reading.roles import argument
+from ..reading.pipeline import batching
 from . import NOTED, Context, decide, rule
-from .msd204_pipeline import method_name
 
 CODE = "MSD501"
 
@@ -30,12 +29,11 @@ def check(context: Context) -> Iterator[Decision]:
     for site in program.roles.sites:
         for use in site.uses_as("train"):
             for script, node in use.methods:
-                if node in seen or method_name(node) != "batch" or not isinstance(node, cst.Call):
+                batch = batching(script, node)
+                if node in seen or batch is None or batch[0] is None:
                     continue
                 seen.add(node)
-                size = argument(node, 0, "batch_size")
-                if size is None:
-                    continue
+                size = batch[0]
                 number = program.flow.constant(script, size, use.calls)
                 text = str(number) if isinstance(number, int) else script.tree.text(size)
                 message = f"global batch is {text} x ranks now; batch size and learning rate are left as they are"

@@ -22,7 +22,12 @@ CODE = "MSD504"
 @rule(CODE, "statistics of batch normalisation")
 def check(context: Context) -> Iterator[Decision]:
     """Note the first batch normalisation of a program."""
-    for script, call, name in context.program.calls(*names.BATCH_NORMS):
-        message = f"{name.rpartition('.')[2]} keeps statistics of its own rank; nn.SyncBatchNorm shares them, on Ascend"
+    for script, call, name in context.program.normalised:
+        what = (
+            f"{name.rpartition('.')[2]} keeps"
+            if name in names.BATCH_NORMS
+            else f"{name} may have BatchNorm, which keeps"
+        )
+        message = f"{what} statistics of its own rank; nn.SyncBatchNorm shares them, on Ascend"
         yield decide(CODE, NOTED, script, call, message)
         return
