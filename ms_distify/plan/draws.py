@@ -8,10 +8,12 @@ from functools import cached_property
 import libcst as cst
 
 from ..mindspore import names
+from ..reading.bindings import parameters
+from ..reading.origin import Origin
 from ..reading.program import Program
 from ..reading.roles import Site, argument
 from ..reading.script import Script
-from ..reading.timeline import DRAW, TRAIN, Event, common
+from ..reading.timeline import DRAW, TRAIN, Event, common, draws_as
 from ..reading.tree import walk
 from .sharding import constructor_argument
 
@@ -24,8 +26,8 @@ class Draws:
 
     A draw while the program is set up (a shuffled file list, a split, initial weights) is an event of the timeline.
     A draw of a generator function, a source that iterates or an own sampler decides which rows come next, or changes
-    them in step with that. Others, in ``__getitem__`` or in operations of ``map``, change one row, at a moment of their
-    own; they need not be alike.
+    them in step with that; so does one of a ``__getitem__`` that does not look at its index. Others, in ``__getitem__``
+    or in operations of ``map``, change one row, at a moment of their own; they need not be alike.
     """
 
     def __init__(self, program: Program) -> None:
@@ -46,6 +48,12 @@ class Draws:
             for script, call, name in self._draws
             if module_of(name) == module and any(node in self._changing for node in script.tree.ancestors(call))
         ]
+
+    def at_random(self, origin: Origin) -> bool:
+        """Whether a source draws each row that it is asked for, whatever the index."""
+        found = ignores_index(self.program, origin)
+        inside = self._reached(iter([found])) if found is not None else set()
+        return any(node in inside for script, call, _ in self._draws for node in script.tree.ancestors(call))
 
     def between_steps(self, event: Event) -> bool:
         """Whether a draw is made again and again, in a loop around a training step."""
@@ -83,7 +91,9 @@ class Draws:
 
     @cached_property
     def _draws(self) -> list[tuple[Script, cst.Call, str]]:
-        return list(self.program.calls(*names.PYTHON_DRAWS, *names.NUMPY_DRAWS))
+        known = list(self.program.calls(*names.PYTHON_DRAWS, *names.NUMPY_DRAWS))
+        others = ((s, call, draws_as(name, call)) for s, call, name in self.program.library_calls)
+        return known + [(script, call, name) for script, call, name in others if name]
 
     def _next(self, script: Script, call: cst.Call) -> bool:
         return any(node in self._ordering for node in script.tree.ancestors(call))
@@ -105,9 +115,11 @@ class Draws:
                 if origin.kind in ("function", "generator"):
                     yield origin.script, origin.node
                 elif isinstance(origin.node, cst.ClassDef):
-                    indexed = flow.method(origin.script, origin.node, "__getitem__") is not None
-                    if is_sampler or not indexed:
+                    indexed = flow.method(origin.script, origin.node, "__getitem__")
+                    if is_sampler or indexed is None:
                         yield from flow.ancestry(origin.script, origin.node)
+                    elif ignores_index(self.program, origin) is not None:
+                        yield indexed
 
     def _changing_roots(self) -> Iterator[tuple[Script, cst.CSTNode]]:
         flow = self.program.flow
@@ -115,7 +127,7 @@ class Draws:
             for origin in () if is_sampler else flow.origins(site.script, value):
                 if isinstance(origin.node, cst.ClassDef):
                     found = flow.method(origin.script, origin.node, "__getitem__")
-                    if found is not None:
+                    if found is not None and ignores_index(self.program, origin) is None:
                         yield found
         steps = {(s, n) for site in self._training() for use in site.uses_as("train") for s, n in use.methods}
         for script, step in steps:
@@ -163,6 +175,20 @@ class Draws:
         return found
 
 
+def ignores_index(program: Program, origin: Origin) -> tuple[Script, cst.FunctionDef] | None:
+    """Return the ``__getitem__`` of a source that gives rows without asking which, if it does so."""
+    if origin.kind != "instance" or not isinstance(origin.node, cst.ClassDef):
+        return None
+    found = program.flow.method(origin.script, origin.node, "__getitem__")
+    if found is None:
+        return None
+    params = parameters(found[1])
+    if len(params) != 2 or params[1].star:
+        return None
+    asks = any(isinstance(part, cst.Name) and part.value == params[1].name.value for part in walk(found[1].body))
+    return None if asks else found
+
+
 def _iterators(node: cst.CSTNode) -> list[cst.Call]:
     """Return the calls in an expression that make an iterator over rows."""
     calls = [part for part in walk(node) if isinstance(part, cst.Call)]
@@ -174,4 +200,4 @@ def module_of(name: str) -> str:
     return name.rpartition(".")[0]
 
 
-__all__ = ["NUMPY", "PYTHON", "Draws", "module_of"]
+__all__ = ["NUMPY", "PYTHON", "Draws", "ignores_index", "module_of"]

@@ -38,6 +38,22 @@ def {name}(source, num_shards=None, shard_id=None):
     return RankRows()
 '''
 
+_DRAWN = '''\
+def {name}(source, num_shards=None, shard_id=None):
+    """Give each rank its row of every num_shards rows that the source draws; on one card the source itself."""
+    if num_shards is None:
+        return source
+
+    class RankRows:
+        def __getitem__(self, index):
+            return [source[index] for _ in range(num_shards)][shard_id]
+
+        def __len__(self):
+            return len(source) // num_shards
+
+    return RankRows()
+'''
+
 _WAIT = '''\
 def {name}(what, timeout=7200):
     """Let no rank go on before rank 0 is here, too; on one card go on at once. All ranks share the working folder.
@@ -76,6 +92,7 @@ def {name}(what, timeout=7200):
 _KINDS = {
     "wait": ("wait_for_rank_0", _WAIT, {"os": "os", "time": "time"}),
     "sampled": ("shard_sampled", _SAMPLED, {"sampler": names.DISTRIBUTED_SAMPLER}),
+    "drawn": ("shard_draws", _DRAWN, {}),
     "source": ("shard_source", _SOURCE, {"types": "types", "itertools": "itertools"}),
 }
 
@@ -91,7 +108,7 @@ class Helpers:
         """Return the edits that pass an expression through a helper, with rank and size.
 
         Args:
-            kind: "sampled" (for a dataset) or "source" (for what a ``GeneratorDataset`` reads).
+            kind: "sampled" (for a dataset), "source" or "drawn" (for what a ``GeneratorDataset`` reads).
             script: the file of ``node``.
             node: the expression.
             supply: what rank and size are called there.

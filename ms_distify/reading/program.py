@@ -69,10 +69,10 @@ class Program:
 
     def calls(self, *qualified: str) -> Iterator[tuple[Script, cst.Call, str]]:
         """Yield every call of some library functions, with the file and the canonical name."""
-        return (found for found in self._library_calls if found[2] in qualified)
+        return (found for found in self.library_calls if found[2] in qualified)
 
     @cached_property
-    def _library_calls(self) -> list[tuple[Script, cst.Call, str]]:
+    def library_calls(self) -> list[tuple[Script, cst.Call, str]]:
         """Every call of a library function; nearly every rule asks for some."""
         named = ((s, call, self.flow.qualified(s, call)) for s in self.scripts for call in s.bindings.calls)
         return [found for found in named if found[2]]
@@ -91,7 +91,7 @@ class Program:
     @property
     def normalised(self) -> Iterator[tuple[Script, cst.Call, str]]:
         """Every call that builds batch normalisation, or a network of mindcv's, as most of them have it."""
-        for found in self._library_calls:
+        for found in self.library_calls:
             if found[2] in names.BATCH_NORMS or wrappers.may_normalise(found[2]):
                 yield found
 

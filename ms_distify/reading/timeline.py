@@ -261,8 +261,8 @@ class Timeline:
         for origin in self.flow.called(script, call):
             if origin.kind == "external":
                 kind, what = self._library(origin.qualified)
-                if origin.qualified in names.NUMPY_SPLITS and not _has_state(call):
-                    kind, what = DRAW, f"numpy.random.{origin.qualified.rpartition('.')[2]}"
+                if drawn := draws_as(origin.qualified, call):
+                    kind, what = DRAW, drawn
                 if kind:
                     rows = names.dataset_class(origin.qualified) is not None
                     self._event(kind, script, call, frames, what, rows=rows)
@@ -351,8 +351,14 @@ class Timeline:
         self.events.append(Event(kind, script, node, frames, self._tick(), what, rows))
 
 
+def draws_as(qualified: str, call: cst.Call) -> str:
+    """Return what a call of another library draws from NumPy's shared generator, under a name there; or nothing."""
+    draws = qualified in names.NUMPY_SPLITS or (qualified.startswith("scipy.stats.") and qualified.endswith(".rvs"))
+    return f"numpy.random.{qualified.rpartition('.')[2]}" if draws and not _has_state(call) else ""
+
+
 def _has_state(call: cst.Call) -> bool:
-    """Whether a call of scikit-learn's is told how to draw."""
+    """Whether a call of scikit-learn's or SciPy's is told how to draw."""
     states = [arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "random_state"]
     return any(literal(state) is not None for state in states) or any(arg.star for arg in call.args)
 

@@ -3,8 +3,10 @@
 ``GeneratorDataset`` takes ``num_shards`` only over sources with ``__getitem__`` (FACTS 4). A generator function, a
 generator, a lambda or a class that only iterates is passed through a small function that is put into the file: every
 rank walks over all rows and keeps every N-th, so all take equally many steps; rows that fill no group are left out.
-One card reads the source itself, as before. A ``__getitem__`` that does not look at its index is refused: with the
-one seed that ranks share, all would draw the same rows. A source that cannot be found in the program gets
+One card reads the source itself, as before. A ``__getitem__`` that does not look at its index gives with ``num_shards``
+the same rows on all ranks, as they share one seed. Where it draws them (with ``random``, NumPy, SciPy), every rank draws N
+rows for each of its own and keeps one, so that together they read what one card draws; where it does not, it is
+refused. A source that cannot be found in the program gets
 ``num_shards`` with a note, since MindSpore itself raises at once if it cannot.
 
 Before::
@@ -28,12 +30,12 @@ import libcst as cst
 
 from ..mindspore import catalog, names
 from ..model import Decision
+from ..plan.draws import Draws, ignores_index
+from ..plan.sharding import used_samplers
 from ..plan.shards import CannotReachError
-from ..reading.bindings import parameters
 from ..reading.flow import Origin
 from ..reading.roles import Site, argument
-from ..reading.tree import walk
-from . import CHANGED, NOTED, REFUSED, Context, decide, rule
+from . import CHANGED, NOTED, REFUSED, Context, constructor_argument, decide, rule
 
 CODE = "MSD203"
 WAY_OUT = "give the source __getitem__ and __len__, so that an index names a row"
@@ -51,7 +53,9 @@ def check(context: Context) -> Iterator[Decision]:
             yield decide(CODE, REFUSED, site.script, site.call, message)
             continue
         blind, in_order = _blindly(context, site), _in_order(context, site)
-        if blind:
+        if blind and _drawn(context, site):
+            yield _dealt(context, site, f"a source {blind}", "drawn")
+        elif blind:
             message = f"the source of this GeneratorDataset is {blind}, which num_shards cannot divide; {WAY_OUT}"
             yield decide(CODE, REFUSED, site.script, site.call, message)
         elif in_order and _mixed(context, site):
@@ -61,13 +65,13 @@ def check(context: Context) -> Iterator[Decision]:
             )
             yield decide(CODE, REFUSED, site.script, site.call, message)
         elif in_order:
-            yield _dealt(context, site, in_order)
+            yield _dealt(context, site, in_order, "source")
         elif site.name == "GeneratorDataset" and _unknown(context, site):
             message = "the source is not found in this program; MindSpore raises at once if it has no __getitem__"
             yield decide(CODE, NOTED, site.script, site.call, message)
 
 
-def _dealt(context: Context, site: Site, what: str) -> Decision:
+def _dealt(context: Context, site: Site, what: str, kind: str) -> Decision:
     """Pass a source through the function that deals its rows."""
     how = context.role(site)[1]
     source = argument(site.call, 0, "source")
@@ -76,8 +80,13 @@ def _dealt(context: Context, site: Site, what: str) -> Decision:
         supply = context.shards.supply(site)
     except CannotReachError as reason:
         return decide("MSD211", REFUSED, site.script, site.call, f"{site.name} trains ({how}), but {reason}")
-    edits = context.helpers.wrap("source", site.script, source, supply)
-    message = f"GeneratorDataset trains ({how}) on {what}: each rank gets its row of every complete group of rows"
+    edits = context.helpers.wrap(kind, site.script, source, supply)
+    deal = (
+        "draws a row for every rank and keeps its own"
+        if kind == "drawn"
+        else "gets its row of every complete group of rows"
+    )
+    message = f"GeneratorDataset trains ({how}) on {what}: each rank {deal}"
     return decide(CODE, CHANGED, site.script, site.call, message, *edits, *supply.edits)
 
 
@@ -111,7 +120,7 @@ def _in_order(context: Context, site: Site) -> str:
 def _blindly(context: Context, site: Site) -> str:
     """Return what source does not look at the index it is asked for, or nothing."""
     for origin in _sources(context, site):
-        if isinstance(origin.node, cst.ClassDef) and _blind(context, origin):
+        if ignores_index(context.program, origin) is not None and isinstance(origin.node, cst.ClassDef):
             where, name = origin.script.where(origin.node), origin.node.name.value
             return f"of class {name}, whose __getitem__ does not look at its index ({where})"
     return ""
@@ -122,17 +131,17 @@ def _mixed(context: Context, site: Site) -> bool:
     return any(_indexed(context, origin) for origin in _sources(context, site))
 
 
-def _blind(context: Context, origin: Origin) -> bool:
-    """Whether a source gives rows without asking which: with one seed, all ranks would draw the same ones."""
-    if not _indexed(context, origin) or not isinstance(origin.node, cst.ClassDef):
+def _drawn(context: Context, site: Site) -> bool:
+    """Whether every source of a dataset draws its rows, so that it can be drawn N times for each row of a rank."""
+    program, draws = context.program, Draws(context.program)
+    if constructor_argument(site, "sampler") is not None or any(used_samplers(program, site)):
         return False
-    found = context.program.flow.method(origin.script, origin.node, "__getitem__")
-    if found is None:
-        return False
-    params = parameters(found[1])
-    if len(params) != 2 or params[1].star:
-        return False
-    return not any(isinstance(part, cst.Name) and part.value == params[1].name.value for part in walk(found[1].body))
+    return all(
+        draws.at_random(origin)
+        and isinstance(origin.node, cst.ClassDef)
+        and program.flow.method(origin.script, origin.node, "__len__") is not None
+        for origin in _sources(context, site)
+    )
 
 
 def _only_iterates(context: Context, origin: Origin) -> bool:

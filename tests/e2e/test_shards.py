@@ -199,6 +199,20 @@ class Order(ds.Sampler):
         yield from np.random.permutation(self.count).tolist()
 
 
+class Draws:
+    """Draws a row for whatever index it is asked for."""
+
+    def __init__(self, count):
+        self.count = count
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        value = np.array([np.random.randint(10**6)], np.float32)
+        return value, value
+
+
 def each(numbers):
     for number in numbers:
         yield np.array([number], np.float32), np.array([number], np.float32)
@@ -216,6 +230,10 @@ def sampled_later(numbers, sampler):
 
 def walked(numbers):
     return ds.GeneratorDataset(Walk(numbers), ["x", "y"]).batch(2)
+
+
+def drawn(count):
+    return ds.GeneratorDataset(Draws(count), ["x", "y"], shuffle=True).batch(2)
 
 
 def generated(numbers):
@@ -271,12 +289,16 @@ run("use_sampler", sampled_later(ROWS, ds.RandomSampler()), sampled_later(TEST, 
 run("iterable", walked(ROWS), walked(TEST))
 run("generator", generated(ROWS), generated(TEST))
 run("lambda", called(ROWS), called(TEST))
+state = np.random.get_state()
+drawn_alone = [float(np.float32(np.random.randint(10**6))) for _ in ROWS]
+np.random.set_state(state)
+run("drawn", drawn(len(ROWS)), sampled(TEST))
 run("split", *both(len(ROWS), len(TEST)))
 run("concat", joined(ROWS), joined(TEST))
 run("zip", paired(ROWS), paired(TEST))
 run("repeat", repeated(ROWS), repeated(TEST))
 with open("rows%s.json" % os.getenv("RANK_ID", ""), "w") as out:
-    json.dump(seen, out)
+    json.dump({**seen, "drawn alone": drawn_alone}, out)
 '''.replace("@ROWS@", str(ROWS)).replace("@TEST@", str(TEST_ROWS))
 WALKED = ("iterable", "generator", "lambda")  # rows that fill no group of one row a rank are left out
 
@@ -290,6 +312,7 @@ def test_rows_of_every_form(tmp_path: Path, number: int) -> None:
     script.write_bytes(result.output)
     run_ranks(script, number)
     ranks = [json.loads((tmp_path / f"rows{rank}.json").read_text()) for rank in range(number)]
+    _check_drawn([rank.pop("drawn") for rank in ranks], [rank.pop("drawn alone") for rank in ranks])
     for form in ranks[0]:
         times = 2 if form == "repeat" else 1
         even = ROWS // number if form in WALKED else -(-ROWS // number)
@@ -314,6 +337,18 @@ def test_rows_of_every_form(tmp_path: Path, number: int) -> None:
             assert {*evaluated[0]} == whole - {*every}, "the part that evaluates is the other one"
             expected = evaluated[0]
         assert evaluated == [sorted(expected)] * number, f"{form}: evaluation is whole on every rank"
+
+
+def _check_drawn(ranks: list[list[list[list[float]]]], alone: list[list[float]]) -> None:
+    """Check that ranks together read what one card draws, in its order, and other rows in the second epoch."""
+    number, each = len(ranks), ROWS // len(ranks)
+    first, second = ([[row for batch in rank[epoch] for row in batch] for rank in ranks] for epoch in range(2))
+    assert alone == [alone[0]] * number, "ranks draw alike"
+    assert [shard[turn] for turn in range(each) for shard in first] == alone[0][: each * number]
+    every = [row for shards in (first, second) for shard in shards for row in shard]
+    assert len(every) == len(set(every)) == 2 * each * number
+    for rank in ranks:
+        assert sorted(row for batch in rank[2] for row in batch) == [1000 + row for row in range(TEST_ROWS)]
 
 
 def test_one_card_reads_every_form_as_before(tmp_path: Path) -> None:

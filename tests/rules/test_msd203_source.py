@@ -129,3 +129,82 @@ def test_a_source_that_ignores_the_index_is_refused() -> None:
     )
     refused(HEAD + source + TRAINING, "MSD203", 11, "does not look at its index")
     converted(HEAD + source.replace("next_row()", "next_row(index)") + TRAINING)
+
+
+LENGTH = "    def __len__(self):\n        return 100\n"
+
+
+def _drawing(
+    draw: str, *, length: str = LENGTH, arguments: str = 'Draw(), ["x"], shuffle=True', behind: str = ""
+) -> str:
+    return (
+        f"{HEAD}import numpy as np\nimport random\nfrom scipy import stats\n"
+        f"class Draw:\n    def draw(self):\n        return {draw}\n{length}"
+        "    def __getitem__(self, index):\n        return (self.draw(),)\n"
+        f"train = ds.GeneratorDataset({arguments}).batch(4, True)\n{behind}{TRAINING}"
+    )
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        pytest.param("np.random.randint(9)", id="NumPy"),
+        pytest.param("random.random()", id="random"),
+        pytest.param("stats.norm.rvs(size=3)", id="SciPy"),
+    ],
+)
+def test_rows_drawn_whatever_the_index_are_dealt(draw: str) -> None:
+    program = _drawing(draw)
+    gone, new = changed_lines(program)
+    assert gone == ['train = ds.GeneratorDataset(Draw(), ["x"], shuffle=True).batch(4, True)']
+    assert (
+        'train = ds.GeneratorDataset(shard_draws(Draw(), rank_size, rank_id), ["x"], shuffle=True).batch(4, True)'
+        in new
+    )
+    assert ("random.seed(0)" in new) == draw.startswith("random."), "set_seed seeds the others"
+
+
+def test_the_helper_deals_the_draws() -> None:
+    output = converted(_drawing("np.random.randint(9)"))
+    start = output.index("def shard_draws")
+    space: dict[str, object] = {}
+    exec(output[start : output.index("class Draw")], space)
+
+    class Counts:
+        drawn = -1
+
+        def __len__(self) -> int:
+            return 100
+
+        def __getitem__(self, index: int) -> int:
+            self.drawn += 1
+            return self.drawn
+
+    shard = space["shard_draws"]
+    assert callable(shard)
+    source = Counts()
+    assert shard(source) is shard(source, None, None) is source, "one card reads the source itself"
+    for rank in range(3):
+        rows = shard(Counts(), 3, rank)
+        assert len(rows) == 33
+        assert [rows[5], rows[0], rows[5]] == [rank, rank + 3, rank + 6]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param(_drawing("(1, 2)"), id="the same row every time"),
+        pytest.param(_drawing("self.rng.normal()"), id="from something else"),
+        pytest.param(_drawing("np.random.randint(9)", length=""), id="without a length"),
+        pytest.param(
+            _drawing("np.random.randint(9)", arguments='Draw(), ["x"], sampler=ds.SequentialSampler()'), id="sampler"
+        ),
+    ],
+)
+def test_other_sources_that_ignore_the_index_are_refused(program: str) -> None:
+    refused(program, "MSD203", program[: program.index("train = ds")].count("\n") + 1, "does not look at its index")
+
+
+def test_rows_drawn_while_others_are_changed_by_the_same_generator() -> None:
+    behind = "train = train.map(lambda x: x + np.random.rand(), ['x'])\n"
+    refused(_drawing("np.random.randint(9)", behind=behind), "MSD108", 9, "also changes single rows")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from ..support import HEAD, KEPT, NOTED, TRAINING, changed_lines, converted, found, refused, run, sharded, unchanged
+from support import HEAD, KEPT, NOTED, TRAINING, changed_lines, converted, found, refused, run, sharded, unchanged
 
 MINDCV = f"{HEAD}from mindcv.data import create_dataset, create_loader\n"
 SHARDS = "num_shards=rank_size, shard_id=rank_id"
