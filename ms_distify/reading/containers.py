@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from .bindings import Selector, dotted, literal
-from .origin import ELEMENT, At, Origin, Selectors
+from .origin import ELEMENT, At, Entry, Origin, Selectors
 from .script import Script
 
 if TYPE_CHECKING:
@@ -101,7 +101,16 @@ class Containers:
                 continue
             if isinstance(name, cst.Name) and not self._same(script, name, receiver):
                 continue
-            yield from self._flow.walk(value, replace(at, calls=(), selectors=(*path, *at.selectors[1:])))
+            entries = at.entries
+            slot = script.tree.parent.get(receiver)
+            if kind == "item" and isinstance(key, str) and own is ... and isinstance(slot, cst.Subscript):
+                entries = (*entries, Entry(script, slot, key))
+            # What is put in where the walk has been led by a call was put in by that call.
+            function = script.bindings.scope_of(receiver).function()
+            calls = at.calls if at.calls and function is not None and function.node is at.calls[-1].function else ()
+            yield from self._flow.walk(
+                value, replace(at, calls=calls, selectors=(*path, *at.selectors[1:]), entries=entries)
+            )
 
     def _same(self, script: Script, name: cst.Name, receiver: cst.BaseExpression) -> bool:
         """Whether two uses of a name mean the same variable."""

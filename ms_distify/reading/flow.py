@@ -115,7 +115,8 @@ class Flow:
                 self._steps = _MAX_STEPS
                 self._partly.clear()
         unique = {
-            (o.node, o.kind, o.qualified, o.calls, o.selectors, o.methods, o.parts, o.partials): o for o in walked
+            (o.node, o.kind, o.qualified, o.calls, o.selectors, o.methods, o.parts, o.entries, o.partials): o
+            for o in walked
         }
         found = list(unique.values())
         if cuts == self._cuts or not self._open:
@@ -173,8 +174,11 @@ class Flow:
             yield at.origin("unknown", node, reason="calls nest too deeply to be followed")
             return
         for origin in self.origins(at.script, node, at.calls, at.selectors):
-            if at.methods or at.parts:
-                origin = replace(origin, methods=at.methods + origin.methods, parts=at.parts + origin.parts)
+            if at.methods or at.parts or at.entries:
+                entries = at.entries + origin.entries
+                origin = replace(
+                    origin, methods=at.methods + origin.methods, parts=at.parts + origin.parts, entries=entries
+                )
             yield origin
 
     def _step(self, node: cst.CSTNode, at: At) -> Iterator[Origin]:

@@ -45,6 +45,21 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Entry:
+    """What a container is asked for, where the key under which it was put in is no literal.
+
+    Attributes:
+        script: the file of ``slot``.
+        slot: the ``container[key]`` that is assigned to.
+        key: the literal key that is asked for.
+    """
+
+    script: Script
+    slot: cst.Subscript
+    key: str
+
+
+@dataclass(frozen=True)
 class Origin:
     """Where a walk ended.
 
@@ -60,6 +75,7 @@ class Origin:
         methods: dataset methods passed on the way back, last applied first.
         reason: for unknown: why the walk ended.
         parts: parts of ``split`` calls passed on the way back, last split first.
+        entries: what containers are asked for on the way back, last asked first.
         partials: calls of ``functools.partial`` passed on the way back, outermost first; for functions.
     """
 
@@ -72,6 +88,7 @@ class Origin:
     methods: tuple[Step, ...] = ()
     reason: str = ""
     parts: tuple[Part, ...] = ()
+    entries: tuple[Entry, ...] = ()
     partials: tuple[tuple[Script, cst.Call], ...] = ()
 
 
@@ -84,10 +101,12 @@ class At:
     selectors: Selectors = ()
     methods: tuple[Step, ...] = ()
     parts: tuple[Part, ...] = ()
+    entries: tuple[Entry, ...] = ()
 
     def origin(self, kind: str, node: cst.CSTNode, qualified: str = "", reason: str = "") -> Origin:
         """Return the origin in which the walk ends here."""
-        return Origin(kind, self.script, node, qualified, self.calls, self.selectors, self.methods, reason, self.parts)
+        passed = (self.methods, reason, self.parts, self.entries)
+        return Origin(kind, self.script, node, qualified, self.calls, self.selectors, *passed)
 
     def taking(self, *selectors: Selector) -> At:
         """Return the state with these selectors to take instead."""

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Union
 
 import libcst as cst
 
 from ..mindspore import names
 from .flow import Edge, Flow, Origin
-from .origin import Part
+from .origin import Entry, Part
 from .project import Project
 from .script import Script
 from .sinks import Sink, Sinks, argument
 from .tree import children
+
+# What tells datasets of one constructor apart: calls on the way, parts of splits, entries of containers.
+Way = tuple[tuple[cst.CSTNode, Union[int, str, None]], ...]
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class Use:
         calls: the calls between the consumer and the constructor, outermost first.
         methods: the dataset methods between them, last applied first.
         parts: the parts of ``split`` calls between them, last split first.
+        entries: what containers are asked for between them, last asked first.
     """
 
     role: str
@@ -43,11 +48,16 @@ class Use:
     calls: tuple[Edge, ...]
     methods: tuple[tuple[Script, cst.CSTNode], ...]
     parts: tuple[Part, ...] = ()
+    entries: tuple[Entry, ...] = ()
 
     @property
-    def way(self) -> tuple[tuple[cst.Call, int | None], ...]:
-        """What tells datasets of one constructor apart: the calls to it, and which parts of it are taken."""
-        return (*((edge.call, None) for edge in self.calls), *((part.call, part.index) for part in self.parts))
+    def way(self) -> Way:
+        """What tells datasets of one constructor apart: the calls to it, and which parts and entries are taken."""
+        return (
+            *((edge.call, None) for edge in self.calls),
+            *((part.call, part.index) for part in self.parts),
+            *((entry.slot, entry.key) for entry in self.entries),
+        )
 
 
 @dataclass(eq=False)
@@ -151,7 +161,8 @@ class Roles:
             if site is None:
                 lost.append(origin)
                 continue
-            site.uses.append(Use(sink.role, sink.script, sink.node, how, origin.calls, origin.methods, origin.parts))
+            passed = (origin.calls, origin.methods, origin.parts, origin.entries)
+            site.uses.append(Use(sink.role, sink.script, sink.node, how, *passed))
             if sink.role == "train":
                 self._fed.add(sink.node)
         if not found:
@@ -247,4 +258,4 @@ def body_of(node: cst.CSTNode) -> cst.CSTNode:
     return body if isinstance(body, cst.CSTNode) else node
 
 
-__all__ = ["Roles", "Sink", "Site", "Use", "argument", "body_of", "calls_in"]
+__all__ = ["Roles", "Sink", "Site", "Use", "Way", "argument", "body_of", "calls_in"]

@@ -4,7 +4,8 @@
 so one card reads what it read before (FACTS 2, 5). The role comes from where the dataset flows. A dataset
 function that serves training and evaluation gains parameters that only the training call passes.
 ``TFRecordDataset`` shards by file and also needs ``shard_equal_rows`` for equal steps. ``# ms-distify:
-train`` or ``eval`` on the constructor's line settles a role.
+train`` or ``eval`` on the constructor's line settles a role. One constructor in a loop that fills a dictionary shards
+under the keys that train: ``num_shards=rank_size if key == "train" else None``.
 
 Before::
 
@@ -23,6 +24,7 @@ import libcst as cst
 
 from ..mindspore import catalog
 from ..model import Decision
+from ..plan.keyed import Keyed, keyed
 from ..plan.shards import CannotReachError, Supply, give
 from ..reading.keywords import star_keywords
 from ..reading.roles import Site, Use
@@ -59,6 +61,18 @@ def _training(context: Context, site: Site, how: str) -> Iterator[Decision]:
     script, call = site.script, site.call
     sharding = context.sharding(site)
     both = [] if how.startswith("says") else _evaluated_too(context, site)
+    told = keyed(site) if not (how.startswith("says") or sharding.done) else None
+    if told is not None and not both and told.name and not _dealt_otherwise(context, site) and not sharding.trouble:
+        yield _shard(context, site, how, told)
+        return
+    other = [use for use in site.uses if use.role != "train"]
+    if told is not None and other:
+        message = (
+            f"{site.name} trains ({how}) and serves {other[0].how}, put into one container under a key that is not seen to "
+            "tell them apart; build the dataset that trains by a call of its own"
+        )
+        yield decide(CODE, REFUSED, script, call, message)
+        return
     if both and _built_again(site):
         message = (
             f"{site.name} is built in a loop for training ({how}) and for {both[0].how} both; "
@@ -75,8 +89,13 @@ def _training(context: Context, site: Site, how: str) -> Iterator[Decision]:
         yield _fill(context, site, how, sharding.twin)
     elif sharding.trouble:
         yield decide(CODE, REFUSED, script, call, f"{site.name} trains ({how}), but {sharding.trouble}")
-    elif not (sampler_keeps_out(context, site) or source_keeps_out(context, site) or split_keeps_out(site)):
+    elif not _dealt_otherwise(context, site):
         yield _shard(context, site, how)
+
+
+def _dealt_otherwise(context: Context, site: Site) -> bool:
+    """Whether another rule deals the rows: of a sampler, of a source, of a part of a split."""
+    return sampler_keeps_out(context, site) or source_keeps_out(context, site) or split_keeps_out(site)
 
 
 def _fill(context: Context, site: Site, how: str, given: tuple[cst.BaseExpression, cst.BaseExpression]) -> Decision:
@@ -131,7 +150,8 @@ def _puts(node: cst.CSTNode) -> bool:
     )
 
 
-def _shard(context: Context, site: Site, how: str) -> Decision:
+def _shard(context: Context, site: Site, how: str, told: Keyed | None = None) -> Decision:
+    """Let a constructor pass num_shards and shard_id, if ``told``: for those of its datasets that train."""
     script, call = site.script, site.call
     stars = star_keywords(context.program.flow, script, call)
     if stars is None or stars.keys() & {"num_shards", "shard_id", "sampler", "shard_equal_rows"}:
@@ -146,12 +166,15 @@ def _shard(context: Context, site: Site, how: str) -> Decision:
     now = (constructor_argument(site, "num_shards"), constructor_argument(site, "shard_id"))
     try:
         supply = context.shards.supply(site, now)
-        edits = give(script, call, *_wanted(context, site, supply, now))
+        if told is not None and now != (None, None):
+            raise CannotReachError("it passes num_shards already, and evaluates under another key")
+        edits = give(script, call, *_wanted(context, site, supply, now, told))
     except CannotReachError as reason:
         return decide("MSD211", REFUSED, script, call, f"{site.name} trains ({how}), but {reason}")
     extra = ", shard_equal_rows" if _equal_rows(site) else ""
     through = f", passed on through {', '.join(dict.fromkeys(supply.through))}" if supply.through else ""
     whole = next((use.how for use in site.uses if use.role != "train"), "")
+    through += f" where {told.condition}" if told is not None else ""
     rest = f"; whole for {whole}" if whole and through else ""
     message = f"{site.name} trains ({how}): num_shards, shard_id{extra}{through}{rest}"
     return decide(CODE, CHANGED, script, call, message, *edits, *supply.edits)
@@ -162,9 +185,11 @@ def _wanted(
     site: Site,
     supply: Supply,
     now: tuple[cst.BaseExpression | None, cst.BaseExpression | None],
+    told: Keyed | None = None,
 ) -> list[tuple[str, cst.BaseExpression | None, str]]:
     """Return what the constructor shall pass: (parameter, what it passes now, the new text)."""
-    wanted = [("num_shards", now[0], supply.size), ("shard_id", now[1], supply.rank)]
+    size, rank = (told.text(name) if told is not None else name for name in (supply.size, supply.rank))
+    wanted = [("num_shards", now[0], size), ("shard_id", now[1], rank)]
     if _equal_rows(site):
         equal = constructor_argument(site, "shard_equal_rows")
         if equal is None or context.program.flow.constant(site.script, equal) is False:

@@ -21,7 +21,7 @@ import libcst as cst
 
 from ..model import Decision
 from ..reading.pipeline import method_name
-from ..reading.roles import Site, Use
+from ..reading.roles import Site, Use, Way
 from ..reading.script import Script
 from ..reading.tree import children
 from . import REFUSED, Context, decide, rule
@@ -90,7 +90,7 @@ def _alike(context: Context) -> Iterator[Decision]:
     for site in context.program.roles.sites:
         if any(context.program.pragma(site.script, site.call, word) for word in ("train", "eval")):
             continue
-        ways: dict[tuple[tuple[cst.Call, int | None], ...], list[Use]] = {}
+        ways: dict[Way, list[Use]] = {}
         for use in site.uses:
             ways.setdefault(use.way, []).append(use)
         for uses in ways.values():

@@ -267,6 +267,14 @@ def repeated(numbers):
     return data.repeat(2).map(lambda x: x + 0, ["x"]).batch(2)
 
 
+def looped(parts):
+    made = {}
+    for key, numbers in parts.items():
+        data = ds.GeneratorDataset(Rows(numbers), ["x", "y"])
+        made[key] = data.batch(2)
+    return made
+
+
 seen = {}
 
 
@@ -297,6 +305,8 @@ run("split", *both(len(ROWS), len(TEST)))
 run("concat", joined(ROWS), joined(TEST))
 run("zip", paired(ROWS), paired(TEST))
 run("repeat", repeated(ROWS), repeated(TEST))
+made = looped({"train": ROWS, "test": TEST})
+run("dictionary", made["train"], made["test"])
 with open("rows%s.json" % os.getenv("RANK_ID", ""), "w") as out:
     json.dump({**seen, "drawn alone": drawn_alone}, out)
 '''.replace("@ROWS@", str(ROWS)).replace("@TEST@", str(TEST_ROWS))

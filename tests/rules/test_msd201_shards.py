@@ -761,10 +761,40 @@ def test_evaluating_the_training_set_is_noted(evaluation: str) -> None:
             id="dictionary",
         ),
         pytest.param(
-            'data = {}\nfor k in ("train", "test"):\n    data[k] = ds.MnistDataset("/d", k)\n'
+            'data = {}\nfor k in ("train", "test"):\n    data[k.lower()] = ds.MnistDataset("/d", k)\n'
             'train = data["train"]\n' + TRAINING + 'model.eval(data["test"])\n',
             6,
-            id="loop",
+            id="loop, computed key",
+        ),
+        pytest.param(
+            'data = {}\nfor k in ("train", "test"):\n    if k:\n        one = ds.MnistDataset("/d", k)\n'
+            '    data[k] = one\ntrain = data["train"]\n' + TRAINING + 'model.eval(data["test"])\n',
+            7,
+            id="loop, perhaps that of the turn before",
+        ),
+        pytest.param(
+            'data = {}\nfor k in ("train", "test"):\n    k = k + ""\n    data[k] = ds.MnistDataset("/d", k)\n'
+            'train = data["train"]\n' + TRAINING + 'model.eval(data["test"])\n',
+            7,
+            id="loop, key set anew",
+        ),
+        pytest.param(
+            'data = {}\nfor k in ("train", "test"):\n    data[k] = ds.MnistDataset("/d", k)\n'
+            'train = data["train"]\n' + TRAINING + 'model.eval(data["train"])\nmodel.eval(data["test"])\n',
+            6,
+            id="loop, training data evaluated too",
+        ),
+        pytest.param(
+            'data = {}\nfor k in ("train", "test"):\n    data[k] = ds.MnistDataset("/d", k, sampler=ds.RandomSampler())\n'
+            'train = data["train"]\n' + TRAINING + 'model.eval(data["test"])\n',
+            6,
+            id="loop, with a sampler",
+        ),
+        pytest.param(
+            'data = {}\ndef put(k):\n    data[k] = ds.MnistDataset("/d", k)\nput("train")\nput("test")\n'
+            'train = data["train"]\n' + TRAINING + 'model.eval(data["test"])\n',
+            6,
+            id="a function that puts",
         ),
         pytest.param(
             "def create(p):\n    return ds.MnistDataset(p)\n"
@@ -776,6 +806,70 @@ def test_evaluating_the_training_set_is_noted(evaluation: str) -> None:
 )
 def test_one_call_for_both_roles_cannot_be_told_apart(program: str, line: int) -> None:
     refused(HEAD + program, "MSD201", line, "build the dataset that trains by a call of its own")
+
+
+@pytest.mark.parametrize(
+    ("loop", "dataset", "shards"),
+    [
+        pytest.param(
+            'for k in ("train", "test"):\n    data[k] = {}.batch(8)\n',
+            'ds.MnistDataset("/d", k)',
+            'num_shards=rank_size if k == "train" else None, shard_id=rank_id if k == "train" else None',
+            id="literal names",
+        ),
+        pytest.param(
+            "for name, rows in read().items():\n    one = {}\n    one = one.batch(8)\n    data[name] = one\n",
+            'ds.NumpySlicesDataset(rows, ["x"])',
+            'num_shards=rank_size if name == "train" else None, shard_id=rank_id if name == "train" else None',
+            id="items of something else",
+        ),
+    ],
+)
+def test_a_loop_that_fills_a_dictionary(loop: str, dataset: str, shards: str) -> None:
+    source = f'{HEAD}data = {{}}\n{loop.format(dataset)}train = data["train"]\n{TRAINING}model.eval(data["test"])\n'
+    gone, new = changed_lines(source)
+    assert gone == [line for line in loop.format(dataset).splitlines() if dataset in line]
+    (line,) = [line for line in new if "num_shards" in line]
+    assert dataset.removesuffix(")") + f", {shards})" in line
+
+
+def test_a_loop_that_fills_a_dictionary_of_which_the_rest_is_lost() -> None:
+    loop = 'data = {}\nfor k in ("train", "test"):\n    data[k] = ds.MnistDataset("/d", k)\ntrain = data["train"]\n'
+    (line,) = sharded(f"{HEAD}{loop}{TRAINING}for one in list(data.values())[1:]:\n    model.eval(one)\n")
+    assert 'num_shards=rank_size if k == "train" else None' in line
+
+
+def test_a_loop_that_fills_a_dictionary_by_a_sampler_for_training_alone() -> None:
+    source = (
+        'data = {}\nfor k in ("train", "more"):\n    data[k] = ds.MnistDataset("/d", k, sampler=ds.RandomSampler())\n'
+        'train = data["train"]\n'
+    )
+    assert "DistributedSampler" in converted(f"{HEAD}{source}{TRAINING}")
+
+
+def test_a_function_that_fills_a_dictionary_is_told_rank_and_size() -> None:
+    source = f"""{HEAD}
+class Data:
+    def __init__(self):
+        self.first = self.build()
+    def build(self):
+        parts = {{}}
+        for key in ("train", "dev", "more"):
+            parts[key] = ds.MnistDataset("/d", key)
+        return parts
+data = Data().build()
+train = data["train"]
+{TRAINING}
+model.train(1, data["more"])
+model.eval(data["dev"])
+"""
+    keys = 'key in ("train", "more")'
+    assert sharded(source) == [
+        f"def build(self, {PARAMETERS}):",
+        f'parts[key] = ds.MnistDataset("/d", key, num_shards=num_shards if {keys} else None, '
+        f"shard_id=shard_id if {keys} else None)",
+        f"data = Data().build({SHARDS})",
+    ]
 
 
 def test_num_shards_that_is_not_the_number_of_ranks() -> None:
