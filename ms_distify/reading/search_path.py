@@ -39,9 +39,21 @@ def _folder(entry: Script, node: cst.BaseExpression) -> Path | None:
     if isinstance(node, cst.Attribute) and node.attr.value == "parent":
         inner = _folder(entry, node.value)
         return None if inner is None else inner.parent
+    if isinstance(node, cst.Subscript) and isinstance(node.value, cst.Call):
+        return _split(entry, node, node.value)
     if isinstance(node, cst.Call):
         return _called(entry, node)
     return None
+
+
+def _split(entry: Script, node: cst.Subscript, call: cst.Call) -> Path | None:
+    """Return the folder that ``os.path.split(path)[0]`` is."""
+    index = node.slice[0].slice if len(node.slice) == 1 else None
+    first = isinstance(index, cst.Index) and literal(index.value) == 0
+    if not first or dotted(call.func) != "os.path.split" or not call.args:
+        return None
+    inner = _folder(entry, call.args[0].value)
+    return None if inner is None else inner.parent
 
 
 def _called(entry: Script, node: cst.Call) -> Path | None:

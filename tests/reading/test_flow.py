@@ -274,6 +274,7 @@ def test_package_that_imports_its_own_modules(tmp_path: Path) -> None:
         pytest.param("sys.path.append('../shared')", id="literal"),
         pytest.param("sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'shared'))", id="join"),
         pytest.param("sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))) )", id="dirname"),
+        pytest.param("here = os.path.split(__file__)[0]\nsys.path.append(os.path.split(here)[0])", id="split"),
         pytest.param("root = Path(__file__).resolve().parent.parent\nsys.path.append(str(root))", id="pathlib"),
     ],
 )
