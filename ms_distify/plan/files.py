@@ -12,10 +12,10 @@ import libcst as cst
 
 from ..mindspore import names
 from ..reading.bindings import literal
+from ..reading.expressions import is_main_guard
 from ..reading.program import Program
 from ..reading.roles import argument, body_of, calls_in
 from ..reading.script import Script
-from ..reading.timeline import is_main_guard
 from ..reading.tree import children, walk
 
 Key = tuple[object, ...]

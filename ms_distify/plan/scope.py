@@ -6,9 +6,9 @@ import libcst as cst
 
 from ..mindspore import names
 from ..model import KEPT, REFUSED, Decision, Finding
+from ..reading.expressions import is_main_guard
 from ..reading.program import Program
 from ..reading.script import Script
-from ..reading.timeline import is_main_guard
 
 
 def idle(program: Program) -> Finding | None:

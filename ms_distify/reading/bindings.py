@@ -12,7 +12,7 @@ from typing import Union
 
 import libcst as cst
 
-from .expressions import FunctionNode, dotted, literal, parameters
+from .expressions import FunctionNode, dotted, is_main_guard, literal, parameters
 from .reaching import Reaching
 from .tree import Tree, children
 
@@ -268,6 +268,23 @@ class Bindings:
             local = alias.asname.name if alias.asname is not None else alias.name
             if isinstance(local, cst.Name):
                 self._add(scope, local.value, "import", node, None, at=local, qualified=full)
+
+    def leave_out_main(self) -> None:
+        """Forget the calls, loops and assignments under ``if __name__ == "__main__":``, for a file that is imported."""
+        spans = [
+            self.tree.span(node.body)
+            for node in self.tree.module.body
+            if isinstance(node, cst.If) and is_main_guard(node)
+        ]
+
+        def runs(node: cst.CSTNode) -> bool:
+            return not any(start <= self.tree.start(node) < end for start, end in spans)
+
+        if spans:
+            self.calls = [call for call in self.calls if runs(call)]
+            self.loops = [loop for loop in self.loops if runs(loop)]
+            self.attribute_assignments = [item for item in self.attribute_assignments if runs(item[0])]
+            self.item_assignments = [item for item in self.item_assignments if runs(item[0])]
 
     # -- answering -------------------------------------------------------------------------------------------
 

@@ -48,3 +48,13 @@ def literal(node: cst.CSTNode | None) -> object:
         value = literal(node.expression)
         return -value if isinstance(value, (int, float)) else ...
     return ...
+
+
+def is_main_guard(node: cst.CSTNode) -> bool:
+    """Whether a statement is ``if __name__ == "__main__":``."""
+    if not isinstance(node, cst.If) or not isinstance(node.test, cst.Comparison):
+        return False
+    test = node.test
+    sides = [test.left, *(target.comparator for target in test.comparisons)]
+    words = [dotted(side) or getattr(side, "raw_value", None) for side in sides]
+    return sorted(str(word) for word in words) == ["__main__", "__name__"]

@@ -210,6 +210,7 @@ class Project:
             except (SourceError, OSError) as error:
                 self.unreadable[file] = error if isinstance(error, SourceError) else SourceError(str(error))
                 continue
+            script.bindings.leave_out_main()
             self._by_file[file] = self._by_file[resolved] = script
             return script
         return None

@@ -13,7 +13,8 @@ from typing import Any
 import libcst as cst
 
 from ..mindspore import names, wrappers
-from .bindings import dotted, literal, parameters
+from .bindings import literal, parameters
+from .expressions import is_main_guard
 from .flow import Flow, Origin
 from .project import Project
 from .roles import Roles, calls_in
@@ -361,13 +362,3 @@ def _has_state(call: cst.Call) -> bool:
     """Whether a call of scikit-learn's or SciPy's is told how to draw."""
     states = [arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "random_state"]
     return any(literal(state) is not None for state in states) or any(arg.star for arg in call.args)
-
-
-def is_main_guard(node: cst.CSTNode) -> bool:
-    """Whether a statement is ``if __name__ == "__main__":``."""
-    if not isinstance(node, cst.If) or not isinstance(node.test, cst.Comparison):
-        return False
-    test = node.test
-    sides = [test.left, *(target.comparator for target in test.comparisons)]
-    words = [dotted(side) or getattr(side, "raw_value", None) for side in sides]
-    return sorted(str(word) for word in words) == ["__main__", "__name__"]

@@ -144,3 +144,27 @@ class Trainer:
     assert "self.train_data = ds.MnistDataset(path, num_shards=num_shards, shard_id=shard_id)" in text
     assert "self.test_data = ds.MnistDataset(other)\n" in text
     assert 'Trainer("/a", "/b", num_shards=rank_size, shard_id=rank_id).run()' in (tmp_path / "train.py").read_text()
+
+
+def test_what_an_imported_file_would_do_when_started_is_no_part_of_the_program(tmp_path: Path) -> None:
+    own = 'if __name__ == "__main__":\n    from mindspore import Model\n    Model(make()).train(1, create("/own"))\n'
+    files = {
+        "train.py": f"{HEAD}from data import create\ntrain = create('/d')\n{TRAINING}",
+        "data.py": f"{CREATE}{own}",
+    }
+    result = project(tmp_path, files, "data.py")
+    assert not result.refused, result.findings
+    assert (tmp_path / "data.py").read_text() == CREATED + own
+    assert "train = create('/d', num_shards=rank_size, shard_id=rank_id)" in (tmp_path / "train.py").read_text()
+
+
+def test_an_imported_file_keeps_the_names_that_it_uses_when_started(tmp_path: Path) -> None:
+    rows = "def rows():\n    yield (1,)\n"
+    own = 'if __name__ == "__main__":\n    shard_source = 1\n'
+    files = {
+        "train.py": f"{HEAD}from data import create\ntrain = create()\n{TRAINING}",
+        "data.py": f"import mindspore.dataset as ds\n{rows}def create():\n    return ds.GeneratorDataset(rows, ['x'])\n{own}",
+    }
+    result = project(tmp_path, files, "data.py")
+    assert not result.refused, result.findings
+    assert "def shard_source_2(" in (tmp_path / "data.py").read_text()
