@@ -341,15 +341,15 @@ def _columns(job: Job) -> list[Column]:
     known = job.arguments.get("columns") or ()
     if job.kind == "TFRecordDataset" and not known:
         return _schema(job.arguments.get("schema"))
-    return [_column(*[*str(text).split(":"), "", ""][:3]) for text in known]
+    return [_column(job.kind, *[*str(text).split(":"), "", ""][:3]) for text in known]
 
 
-def _column(name: str, type_: str, shape: str) -> Column:
-    kind = next((k for k in ("int", "float", "bytes", "string") if k in type_), "int" if type_ == "bool" else "")
-    if not kind:
-        raise CannotFake(f"column {name}: values of type {type_ or '?'} cannot be made up; give the real data")
+def _column(kind: str, name: str, type_: str, shape: str) -> Column:
+    sort = next((k for k in ("int", "float", "bytes", "string") if k in type_), "int" if type_ == "bool" else "")
+    if not sort:
+        raise CannotFake(f"{kind}: values of type {type_ or '?'} (column {name}) cannot be made up; give the real data")
     sizes = [int(size) for size in shape.split("x") if size]
-    return Column(name, kind, type_, tuple(size if size > 0 else 8 for size in sizes))
+    return Column(name, sort, type_, tuple(size if size > 0 else 8 for size in sizes))
 
 
 def _schema(schema: Any) -> list[Column]:
@@ -368,9 +368,9 @@ def _schema(schema: Any) -> list[Column]:
     for column in found:
         shape = "x".join(str(size) for size in column.get("shape", ()))
         if column["type"] in ("uint8", "int8") and (not shape or shape == "-1"):
-            columns.append(_column(column["name"], "bytes", ""))  # an encoded picture
+            columns.append(_column("TFRecordDataset", column["name"], "bytes", ""))  # an encoded picture
         else:
-            columns.append(_column(column["name"], column["type"], shape))
+            columns.append(_column("TFRecordDataset", column["name"], column["type"], shape))
     return columns
 
 
@@ -397,7 +397,7 @@ def _rows(columns: Sequence[Column], job: Job) -> Iterator[list[Any]]:
                 digits = digits[column.size :]
             elif column.kind == "float":
                 values = job.rng.uniform(0, 1, column.size)
-                values[:1] = number / job.total
+                values[:1] = (number + values[:1] / 2) / job.total  # no two rows the same
                 row.append(values.astype(column.type).reshape(column.shape))
             elif column.kind == "bytes":
                 row.append(_png(_pictures(job.rng, number, 1, 3, 9, 64)[0]))
@@ -416,7 +416,7 @@ def _csv(job: Job) -> int:
         default = defaults[index] if index < len(defaults) else ""
         # Numbers can be read as text, but text not as a number.
         real = isinstance(default, float) or "float" in str(text).partition(":")[2]
-        columns.append(_column(str(text).partition(":")[0], "float32" if real else "int64", ""))
+        columns.append(_column(job.kind, str(text).partition(":")[0], "float32" if real else "int64", ""))
     between = str(job.arguments.get("field_delim") or ",")
     with open(os.path.join(job.folder, job.name), "w", encoding="utf-8", newline="\n") as file:
         for row in _rows(columns, job):
