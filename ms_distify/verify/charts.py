@@ -7,6 +7,7 @@ their size on a narrow screen. Lines keep their width (``vector-effect`` in the 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -14,6 +15,7 @@ from itertools import groupby
 from .text import quoted
 
 WIDTH, HEIGHT = 1000, 320
+_MOST = sys.float_info.max
 _ROWS = 21  # of a table of figures, at most
 _NAMED = 8  # lines that are spoken of one by one, at most
 _ZERO = 0.06  # where the zeros of a logarithmic scale lie, in parts of the height; its least decade is at twice that
@@ -101,7 +103,7 @@ def scale_for(values: Sequence[float], *, log: bool) -> Scale:
         return Scale(True, least, max(greatest, least + 1), zero=len(positive) < len(values))
     low, high = min(values), max(values)
     room = (high / 2 - low / 2) * 0.1 or abs(high) * 0.1 or 1.0
-    return Scale(False, max(low - room, -1.7e308), min(high + room, 1.7e308))
+    return Scale(False, max(low - room, -_MOST), min(high + room, _MOST))
 
 
 def _nice(step: float) -> float:
