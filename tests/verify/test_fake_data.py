@@ -228,6 +228,14 @@ def test_nothing_is_written_over(tmp_path: Path, kind: str, path: str, message: 
     assert snapshot(tmp_path) == before
 
 
+def test_where_nothing_can_be_written() -> None:
+    place = Path("/proc/ms-distify/mnist")
+    if not place.parent.parent.is_dir():
+        pytest.skip("no /proc here, in which nobody can make a folder")
+    with pytest.raises(CannotFake, match="MnistDataset: cannot write /proc/ms-distify/mnist: "):
+        one("MnistDataset", place)
+
+
 def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert one("MnistDataset", tmp_path / "empty").files

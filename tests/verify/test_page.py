@@ -550,8 +550,9 @@ def test_the_picture_is_not_blank(browser: tuple[str, str], tmp_path: Path, sche
         take = [*FLAGS, *dark, f"--user-data-dir={profile}", f"--window-size={width},2600", f"--screenshot={shot}"]
     else:
         profile.mkdir()
-        number = 0 if scheme == "dark" else 1
-        (profile / "user.js").write_text(f'user_pref("layout.css.prefers-color-scheme.content-override", {number});\n')
+        prefs = {"layout.css.prefers-color-scheme.content-override": int(scheme == "light")}
+        prefs["ui.systemUsesDarkTheme"] = int(scheme == "dark")
+        (profile / "user.js").write_text("".join(f'user_pref("{name}", {value});\n' for name, value in prefs.items()))
         take = ["--headless", "--profile", str(profile), f"--window-size={width},2600", "--screenshot", str(shot)]
     run([path, *take, page.as_uri()])
     with image.open(shot) as opened:

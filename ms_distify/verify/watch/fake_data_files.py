@@ -129,7 +129,7 @@ def write(
         raise CannotFake(f"{kind}: data is made up with NumPy, which is not here; pip install numpy")
     if kind not in _FORMATS:
         raise CannotFake(f"{kind}: its format is not one of those that can be made up; give the program its real data")
-    if rows < 1 or rows >= 2**_BITS:
+    if rows < 1 or 2 * rows >= 2**_BITS:  # rows to test with are numbered on
         raise CannotFake(f"{kind}: {rows} rows cannot be made up")
     whole = PATHS[kind] == "dataset_dir"
     target = os.path.realpath(path) if whole else _no_pattern(kind, os.path.abspath(path))
@@ -137,8 +137,9 @@ def write(
         return [], CIFAR_RECORDS * _CIFAR[kind] if kind in _CIFAR else rows
     folder = target if whole else os.path.dirname(target)
     outer = _nearest(os.path.dirname(folder) if whole else folder)
-    work = tempfile.mkdtemp(prefix=MARKER + ".", dir=outer)
+    work = ""
     try:
+        work = tempfile.mkdtemp(prefix=MARKER + ".", dir=outer)
         rng = np.random.RandomState([seed, zlib.crc32((kind + target).encode("utf-8", "surrogateescape"))])
         inner = os.path.join(work, "data")
         os.mkdir(inner)
@@ -148,7 +149,8 @@ def write(
     except OSError as error:
         raise CannotFake(f"{kind}: cannot write {target}: {error.strerror or error}") from error
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        if work:
+            shutil.rmtree(work, ignore_errors=True)
     return files, wrote
 
 
