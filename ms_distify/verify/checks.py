@@ -180,9 +180,13 @@ def _one_training_set(runs: Runs, number: int) -> tuple[str, bool]:
         return f"{max(shared, twice)} of {single} training rows were read more often than on one card", True
     if missing >= dropped + padding:
         return f"{missing} of the {single} rows that one card trains on were read by no rank", True
-    rest = f"; {missing} of the last batches dropped" if missing else ""
-    pad = f"; {twice} rows more than on one card (padding to equal shards)" if twice else ""
-    return f"{shape}, together the {single} rows of one card, no overlap{rest}{pad}", False
+    new = sum(count for row, count in total.items() if row not in known)
+    parts = [f"{shape}, together the {single} rows of one card, no overlap"]
+    if missing or new:
+        parts.append(f"but for incomplete last batches ({missing} rows that one card takes, {new} that it leaves out)")
+    if twice > new:
+        parts.append(f"{twice - new} rows twice to make shards equal")
+    return "; ".join(parts), False
 
 
 def _shared(counts: list[Counter[str]]) -> int:
@@ -265,7 +269,11 @@ def one_reduction(ranks: list[Process]) -> Check:
     if double:
         text = f"two reducers were built for the same parameters ({', '.join(map(_short, double))})"
         return Check(name, DIFFERS, f"{text}; averaging twice changes nothing but takes twice the time")
-    return Check(name, OK, f"{len(own)} reducers, none for parameters that have one" if own else "train cells average")
+    return Check(
+        name,
+        OK,
+        f"reducers in the program: {len(own)}, each for parameters of its own" if own else "train cells average",
+    )
 
 
 def one_card(original: Process, alone: Process) -> Check:

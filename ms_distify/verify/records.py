@@ -76,9 +76,14 @@ class Process:
             if event["reads"]:
                 last[event["reads"][-1][0]] += 1
             before.update({i for i, _ in event["reads"]})
-        read = Counter(event["i"] for event in self.all("read") if not event["drained"] and not event["evaluation"])
-        # One batch of evaluation before a step is not training; where it alternates with another, it is.
-        return sorted(i for i in before if last[i] or (read[i] > 1 and 2 * before[i] >= read[i]))
+        read: Counter[int] = Counter()
+        for event in self.events:
+            if event["e"] == "limit":
+                break
+            if event["e"] == "read" and not event["evaluation"]:
+                read[event["i"]] += 1
+        # An evaluation between two steps is not training; what is read in turns with another for every step is.
+        return sorted(i for i in before if last[i] or (read[i] > 2 and 10 * before[i] >= 9 * read[i]))
 
     def evaluation(self) -> list[int]:
         """Return the other iterators that were read."""

@@ -43,6 +43,7 @@ class Data:
         self.iterators: dict[int, _Pipeline] = {}
         self.datasets: list[Any] = []
         self.training: set[int] = set()  # datasets that were read just before a step
+        self.evaluated: set[int] = set()  # others, that were read once
         self.dataset_of: dict[int, int] = {}
         self.in_evaluation = 0
         self.batches = 0
@@ -86,6 +87,8 @@ class Data:
 
     def _end(self, state: _Pipeline, cut: bool, empty: Any) -> Any:
         self.log.write("end", i=state.number, cut=cut, reads=state.epoch_reads)
+        if self.dataset_of[state.number] not in self.training:
+            self.evaluated.add(self.dataset_of[state.number])
         state.epoch_reads = 0
         if self.course.over and not state.evaluation:
             self.further += 1
@@ -98,9 +101,10 @@ class Data:
     def _ends(self, state: _Pipeline, evaluation: bool) -> bool:
         """Whether an iterator has given what it may."""
         known = self.dataset_of[state.number] in self.training
-        if self.course.over:
+        limit = self.config["steps"] + (0 if evaluation else 1)
+        if self.course.over and (known or self.dataset_of[state.number] in self.evaluated):
             return state.epoch_reads >= 1
-        return (evaluation or not known) and state.epoch_reads >= self.config["steps"] + (0 if evaluation else 1)
+        return (evaluation or not known) and state.epoch_reads >= limit
 
     def _state(self, iterator: Any) -> _Pipeline:
         number = iterator.__dict__.get("_watched_as")
