@@ -204,6 +204,9 @@ def verify_command(
     strict: Annotated[
         bool, typer.Option("--strict", help="Leave dropout, batch normalisation and augmentation as they are.")
     ] = False,
+    fake_data: Annotated[
+        bool, typer.Option("--fake-data", help="Make up data for datasets whose files are not there.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     page: Annotated[Optional[Path], typer.Option("--report", help="Write a page with tables and curves.")] = None,
 ) -> None:
@@ -215,7 +218,7 @@ def verify_command(
         tell("ms-distify: choose one of --only and --converted")
         raise typer.Exit(USAGE)
     wish = Wish(
-        script, converted, only, tuple(arguments or ()), ranks, steps, timeout, device, python, strict=strict
+        script, converted, only, tuple(arguments or ()), ranks, steps, timeout, device, python, strict=strict, fake_data=fake_data
     )  # fmt: skip
     try:
         code = verify_and_tell(wish, as_json=as_json, page=page)

@@ -205,7 +205,10 @@ def _one_card_rows(runs: Runs, number: int) -> tuple[Counter[str], bool] | None:
 def _evaluation(runs: Runs) -> tuple[str, bool]:
     """Compare what is read for evaluation on ranks with each other, and with one card."""
     said = 0
-    for number in runs.ranks[0].evaluation():
+    known = runs.ranks[0].iterators()
+    # Of each dataset the first time: later ones are cut short on other steps here and there.
+    first = {known[number]["dataset"]: number for number in reversed(runs.ranks[0].evaluation())}
+    for number in sorted(first.values()):
         parts = [_first_rows(rank, number) for rank in runs.ranks]
         if not parts[0]:
             continue

@@ -41,6 +41,7 @@ class Wish:
         python: the interpreter that has MindSpore.
         strict: compare dropout, batch normalisation and augmentation as they are, and count what cannot be compared as a
             difference.
+        fake_data: make up data for dataset classes whose files are not there.
     """
 
     script: Path
@@ -53,6 +54,7 @@ class Wish:
     device: str = "CPU"
     python: str = sys.executable
     strict: bool = False
+    fake_data: bool = False
 
 
 class CouldNotRun(Exception):
@@ -261,6 +263,7 @@ class _Verification:
             "keep_batches": bool(ranks) and not self.wish.only,
             "drain": name in ("ranks", "original"),
             "as_is": self.wish.strict,
+            "made_up": str(self.base / "made_up") if self.wish.fake_data else "",
             "device": self.wish.device,
             # Ranks have to be made equal by the program itself.
             "seed": None if ranks else self.settings.seed,

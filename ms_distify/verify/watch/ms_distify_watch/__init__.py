@@ -11,7 +11,7 @@ import json
 import os
 from typing import Any
 
-from . import after, course, data, files, neutral, order
+from . import after, course, data, files, made_up, neutral, order
 from .log import Log
 
 
@@ -27,6 +27,7 @@ def start(config_path: str) -> None:
     watched = course.Course(config, log)
     files.watch(config, log)
     neutral.install(config, log, actions)
+    made_up.install(config, log, actions)
     order.watch(log, actions)
     course.watch(watched, actions)
     data.watch(config, watched, actions)
