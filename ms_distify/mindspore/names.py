@@ -298,6 +298,8 @@ FILE_STATE_METHODS = frozenset({"exists", "is_file", "is_dir", "iterdir", "glob"
 CLOCKS = frozenset({"time.time", "time.time_ns", "time.strftime", "time.ctime", "time.localtime", "time.asctime",
                     "datetime.datetime.now", "datetime.datetime.today", "datetime.datetime.utcnow",
                     "datetime.now", "uuid.uuid4", "uuid.uuid1", "random.randint", "random.random"})  # fmt: skip
+# Folders that are new whenever they are asked for.
+TEMPORARY = frozenset({"tempfile.mkdtemp"})
 # What every rank must take part in.
 COLLECTIVES = frozenset(f"mindspore.ops.{name}" for name in (
     "AllReduce", "AllGather", "ReduceScatter", "Broadcast", "AlltoAll", "NeighborExchange", "Barrier"))  # fmt: skip

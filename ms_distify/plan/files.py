@@ -20,6 +20,7 @@ from ..reading.tree import children, walk
 
 Key = tuple[object, ...]
 _ENDS = (cst.Return, cst.Break, cst.Continue)
+_STATEMENTS = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
 # What may stand in a condition or behind `in` of a loop that comes out alike on all ranks.
 _PURE = frozenset({"range", "enumerate", "zip", "len", "str", "int", "float", "bool", "isinstance", "getattr", "hasattr",
                    "list", "tuple", "sorted", "reversed", "min", "max", "set"})  # fmt: skip
@@ -40,12 +41,21 @@ class Files:
         self._readers: list[tuple[Script, cst.Call, frozenset[Key]]] | None = None
         self._arguments: dict[str, list[tuple[Script, cst.Call, cst.BaseExpression]]] | None = None
         self._closures: dict[cst.CSTNode, list[tuple[Script, cst.Call]]] = {}
+        # What was decided so far: statements that rank 0 alone will run, statements at which ranks will wait for each
+        # other, and what ranks will not run together, so that none may wait for another there.
+        self.alone: set[cst.CSTNode] = set()
+        self.waits: set[cst.CSTNode] = set()
+        self.apart: set[cst.CSTNode] = set()
+        # Calls that give a time or a random value, of which all ranks take rank 0's.
+        self.shared: set[cst.CSTNode] = set()
 
     # -- who runs it -------------------------------------------------------------------------------------------------
 
     def guarded(self, script: Script, node: cst.CSTNode, depth: int = 0) -> bool:
         """Whether a node runs only under a condition on the rank, where it stands or wherever its function is called."""
-        if self.program.guarded_by_rank(script, node):
+        if self.program.guarded_by_rank(script, node) or node in self.alone:
+            return True
+        if self.alone and any(parent in self.alone for parent in script.tree.ancestors(node)):
             return True
         scope = script.bindings.scope_of(node).function()
         if scope is None or depth > _MAX_DEPTH:
@@ -60,8 +70,10 @@ class Files:
     # -- do all ranks come here alike --------------------------------------------------------------------------------
 
     def alike(self, script: Script, node: cst.CSTNode, depth: int = 0) -> bool:
-        """Whether all ranks surely reach a node, and equally often."""
+        """Whether all ranks surely reach a node, equally often, and could wait for each other there."""
         tree = script.tree
+        if node in self.apart or script.tree.statement(node) in self.apart:
+            return False
         below = node
         for parent in tree.ancestors(node):
             if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
@@ -187,27 +199,46 @@ class Files:
         )
 
     def clock(self, script: Script, path: cst.BaseExpression) -> bool:
-        """Whether a path has the time in it."""
+        """Whether a path has the time in it, and so differs between ranks."""
         return self._made_of(script, path, names.CLOCKS)
 
-    def _made_of(
-        self, script: Script, node: cst.CSTNode, calls: frozenset[str], seen: set[cst.CSTNode] | None = None
-    ) -> bool:
-        """Whether some calls go into a value."""
-        seen = set() if seen is None else seen
+    def clocks(self, script: Script, path: cst.BaseExpression) -> list[tuple[Script, cst.Call]]:
+        """Return the calls that give the times and random values in a path."""
+        return list(self._sources(script, path, names.CLOCKS | names.TEMPORARY, set()))
+
+    def _made_of(self, script: Script, node: cst.CSTNode, calls: frozenset[str]) -> bool:
+        """Whether some calls go into a value, other than those of which all ranks take rank 0's."""
+        return any(call not in self.shared for _, call in self._sources(script, node, calls, set()))
+
+    def _sources(
+        self, script: Script, node: cst.CSTNode, calls: frozenset[str], seen: set[cst.CSTNode]
+    ) -> Iterator[tuple[Script, cst.Call]]:
+        """Yield those of some calls that go into a value."""
         if node in seen or len(seen) > 200:
-            return False
+            return
         seen.add(node)
         for part in walk(node):
-            if isinstance(part, cst.Call):
-                if self.program.flow.qualified(script, part) in calls:
-                    return True
-            elif isinstance(part, cst.Name) and literal(part) is ...:
+            if isinstance(part, cst.Call) and self.program.flow.qualified(script, part) in calls:
+                yield script, part
+            elif isinstance(part, (cst.Name, cst.Attribute)) and literal(part) is ...:
                 for origin in self.program.flow.origins(script, part):
                     if origin.kind in ("call", "unknown", "literal") and origin.node is not part:
-                        if self._made_of(origin.script, origin.node, calls, seen):
-                            return True
-        return False
+                        yield from self._sources(origin.script, origin.node, calls, seen)
+                if isinstance(part, cst.Attribute):
+                    for home, default in self._defaults(script, part):
+                        yield from self._sources(home, default, calls, seen)
+
+    def _defaults(self, script: Script, setting: cst.Attribute) -> Iterator[tuple[Script, cst.BaseExpression]]:
+        """Yield what an argument of the command line (``args.out``) is where it is not given."""
+        if not self._settings(script, setting.value):
+            return
+        for home in self.program.scripts:
+            for call in home.bindings.calls:
+                if isinstance(call.func, cst.Attribute) and call.func.attr.value == "add_argument":
+                    flags = [literal(arg.value) for arg in call.args if arg.keyword is None]
+                    default = argument(call, 9, "default")
+                    if default is not None and any(_dest(flag) == setting.attr.value for flag in flags):
+                        yield home, default
 
     # -- what it runs ------------------------------------------------------------------------------------------------
 
@@ -228,8 +259,19 @@ class Files:
             self._closures[node] = known
         return known
 
-    def needs_all(self, script: Script, node: cst.CSTNode) -> str:
-        """Return why rank 0 must not run a node alone, or nothing."""
+    def inside(self, script: Script, *statements: cst.CSTNode) -> set[cst.CSTNode]:
+        """Return the statements and calls that are run with some statements, in the functions they enter as well."""
+        found: set[cst.CSTNode] = set()
+        for statement in statements:
+            found.update(part for part in walk(statement) if isinstance(part, _STATEMENTS))
+            for home, call in self.closure(script, statement):
+                found.add(call)
+                for _, function in self.program.flow.targets(home, call):
+                    found.update(part for part in walk(function) if isinstance(part, _STATEMENTS))
+        return found
+
+    def needs_all(self, script: Script, node: cst.CSTNode, *, draws: bool = True) -> str:
+        """Return why rank 0 must not run a node alone, or nothing; ``draws``: that it draws is a reason, too."""
         if self.program.roles.steps(script, node):
             return "it trains"
         trained = {event.node for event in self.program.timeline.of("train")}
@@ -239,7 +281,7 @@ class Files:
                 return "it trains"
             if name in names.COLLECTIVES or name in (names.INIT, names.GRAD_REDUCER):
                 return f"{name.rpartition('.')[2]} takes all ranks"
-            if name in names.PYTHON_DRAWS or name in names.NUMPY_DRAWS:
+            if draws and (name in names.PYTHON_DRAWS or name in names.NUMPY_DRAWS):
                 return f"it draws ({name}), and ranks that do not would go on with other numbers"
         return ""
 
@@ -371,6 +413,11 @@ def _folder(path: cst.BaseExpression) -> cst.BaseExpression | None:
     if isinstance(path, cst.FormattedString) and isinstance(path.parts[0], cst.FormattedStringExpression):
         return path.parts[0].expression
     return None
+
+
+def _dest(flag: object) -> str:
+    """Return the attribute that an argument of the command line becomes."""
+    return flag.lstrip("-").replace("-", "_") if isinstance(flag, str) else ""
 
 
 def _index(body: object, statement: cst.CSTNode) -> int:

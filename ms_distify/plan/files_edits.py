@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import libcst as cst
 
+from ..mindspore import names
 from ..model import Edit, Guard, Insert, Need, Wrap
 from ..reading.program import Program
 from ..reading.script import Script
@@ -80,6 +81,8 @@ def guard_and_wait(
     reason = misses(files, script, outer)
     if reason:
         return [], reason
+    if files.waits & files.inside(script, outer):
+        return [], "ranks wait for each other within it"
     if question is not None:
         edit: Edit = _and(script, question.test, condition, needs)
     elif isinstance(statement, (cst.SimpleStatementLine, cst.With)) and can_be_guarded(script, statement):
@@ -88,6 +91,40 @@ def guard_and_wait(
         return [], "its lines cannot be put under a condition"
     line, define = helpers.wait(script, what)
     return [edit, *define, Insert(script, outer, "after", (line,), 5)], ""
+
+
+def settle(files: Files, edits: list[Edit]) -> None:
+    """Remember that some edits of :func:`guard_and_wait` are taken: nobody else may wait in what they let rank 0 do."""
+    for edit in edits:
+        if isinstance(edit, (Guard, Insert)):
+            files.alone.add(edit.statement)
+            files.waits.add(edit.statement)
+            files.apart |= files.inside(edit.script, edit.statement)
+
+
+def prepare(
+    program: Program, helpers: Helpers, files: Files, only: OnlyRank0
+) -> dict[cst.Call, tuple[list[Edit], str]]:
+    """Return, for each call that prepares data, the edits by which rank 0 does it, or why there are none.
+
+    It is decided before all else about files: whatever such a preparation does, rank 0 does alone.
+    """
+    found: dict[cst.Call, tuple[list[Edit], str]] = {}
+    for script, call, name in program.calls(*names.PREPARES, *names.FETCHES):
+        if call in program.timeline.visited or name in names.FETCHES:
+            if not files.guarded(script, call):
+                found[call] = prepared(program, helpers, files, script, call, only)
+    for call, (edits, _) in found.items():
+        taken = {edit.statement: edit.script for edit in edits if isinstance(edit, (Guard, Insert))}
+        nested = {statement for statement in taken if statement in files.apart} - files.alone
+        within = {
+            part for statement, script in taken.items() for part in files.inside(script, statement)
+        } - taken.keys()
+        if nested or files.waits & within:
+            found[call] = [], "ranks wait for each other around it or in it"
+        else:
+            settle(files, edits)
+    return found
 
 
 def prepared(
@@ -135,6 +172,8 @@ def _group(helpers: Helpers, files: Files, script: Script, call: cst.Call, only:
         if statement is first or any(isinstance(p, cst.Name) and p.value == target.value for p in walk(statement))
     ]
     if not all(can_be_guarded(script, s) for s in group) or misses(files, script, *group):
+        return []
+    if files.waits & files.inside(script, *group):
         return []
     line, define = helpers.wait(script, what)
     guards = [Guard(script, statement, *only) for statement in group]
@@ -238,8 +277,10 @@ __all__ = [
     "can_be_guarded",
     "guard_and_wait",
     "line_of",
+    "prepare",
     "prepared",
     "rank_0_alone",
+    "settle",
     "short",
     "waited_for",
     "waits_before",

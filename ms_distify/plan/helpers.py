@@ -89,8 +89,29 @@ def {name}(what, timeout=7200):
             {time}.sleep(0.2)
 '''
 
+_SAME = '''\
+def {name}(value):
+    """Return the value of rank 0 on every rank, by a file in the working folder; on one card the value itself."""
+    make = value if callable(value) else lambda: value
+    if int({os}.getenv("RANK_SIZE", "1")) == 1:
+        return make()
+    path = f".value_of_rank_0.{{{os}.getenv('MS_SCHED_PORT', '')}}"
+    if {os}.getenv("RANK_ID", "0") == "0":
+        with open(path + ".new", "wb") as file:
+            {pickle}.dump(make(), file)
+        {os}.replace(path + ".new", path)
+    {wait}("to say what all ranks call their files")
+    with open(path, "rb") as file:
+        value = {pickle}.load(file)
+    {wait}("to see that all ranks know what it calls its files")
+    if {os}.getenv("RANK_ID", "0") == "0":
+        {os}.remove(path)
+    return value
+'''
+
 _KINDS = {
     "wait": ("wait_for_rank_0", _WAIT, {"os": "os", "time": "time"}),
+    "same": ("same_on_all_ranks", _SAME, {"os": "os", "pickle": "pickle"}),
     "sampled": ("shard_sampled", _SAMPLED, {"sampler": names.DISTRIBUTED_SAMPLER}),
     "drawn": ("shard_draws", _DRAWN, {}),
     "source": ("shard_source", _SOURCE, {"types": "types", "itertools": "itertools"}),
@@ -129,6 +150,19 @@ class Helpers:
         quoted = what.replace("\\", "").replace('"', "'")
         return f'{name}("{quoted}")', define
 
+    def same(self, script: Script) -> tuple[str, tuple[Edit, ...]]:
+        """Return the name of the function that gives all ranks the value of rank 0, and the edits that define it."""
+        return self._define("same", script)
+
+    def is_shared(self, script: Script, node: cst.BaseExpression) -> bool:
+        """Whether a value is passed through the function that gives all ranks the value of rank 0."""
+        return any(
+            isinstance(parent, cst.Call)
+            and isinstance(parent.func, cst.Name)
+            and parent.func.value.startswith(_KINDS["same"][0])
+            for parent in script.tree.ancestors(node)
+        )
+
     def waits(self, script: Script, statement: cst.CSTNode) -> bool:
         """Whether a statement calls the function that waits."""
         if not isinstance(statement, cst.SimpleStatementLine) or not isinstance(statement.body[0], cst.Expr):
@@ -141,12 +175,12 @@ class Helpers:
         )
 
     def is_wait(self, script: Script, node: cst.CSTNode) -> bool:
-        """Whether a node stands in the function that waits, put in by an earlier run."""
+        """Whether a node stands in a function of ours that ranks wait in, put in by an earlier run."""
         function = script.bindings.scope_of(node).function()
         return (
             function is not None
             and isinstance(function.node, cst.FunctionDef)
-            and function.node.name.value.startswith("wait_for_rank_0")
+            and function.node.name.value.startswith((_KINDS["wait"][0], _KINDS["same"][0]))
         )
 
     def _define(self, kind: str, script: Script) -> tuple[str, tuple[Edit, ...]]:
@@ -163,12 +197,15 @@ class Helpers:
             # The helper runs when the file is read to its end, so whatever the file imports serves.
             spelled[word], more = speller.spell(qualified, script.tree.module.body[-1])
             needs += more
+        edits: tuple[Edit, ...] = ()
+        if kind == "same":
+            spelled["wait"], edits = self._define("wait", script)
         there = self._there(script, wanted, template.format(name=wanted, **spelled))
         if there:
-            return wanted, ()
+            return wanted, edits
         name = speller.fresh(wanted)
         lines = tuple(template.format(name=name, **spelled).splitlines())
-        return name, (Define(script, name, lines, needs),)
+        return name, (*edits, Define(script, name, lines, needs))
 
     def _there(self, script: Script, name: str, text: str) -> bool:
         """Whether an earlier run put this very helper into the file."""

@@ -18,11 +18,14 @@ import libcst as cst
 
 from ..model import CHANGED, KEPT, NOTED, REFUSED, Decision, Edit, Finding, Need, texts
 from ..plan.files import Files
+from ..plan.files_edits import prepare
 from ..plan.helpers import Helpers
 from ..plan.reducers import Reducers
 from ..plan.sharding import Sharding, constructor_argument, sharding
 from ..plan.shards import Shards
+from ..plan.stamps import Stamp, stamps
 from ..plan.startup import Startup
+from ..plan.turns import Turns
 from ..reading.program import Program
 from ..reading.roles import Site
 from ..reading.script import Script
@@ -40,6 +43,11 @@ class Context:
         self._reducers: Reducers | None = None
         self._helpers: Helpers | None = None
         self._files: Files | None = None
+        self._turns: Turns | None = None
+        # Known once `files` was asked for: times that ranks have in common;
+        self.stamps: list[Stamp] = []
+        # for each call that prepares data: how rank 0 does it alone, or why not.
+        self.prepared: dict[cst.Call, tuple[list[Edit], str]] = {}
         self.decisions: list[Decision] = []
 
     @property
@@ -75,7 +83,17 @@ class Context:
         """What is known about files."""
         if self._files is None:
             self._files = Files(self.program)
+            self.stamps = stamps(self.program, self.helpers, self._files)
+            self.prepared = prepare(self.program, self.helpers, self._files, self.rank_0)
+            self._turns = Turns(self.program, self.startup, self.helpers, self._files)
         return self._files
+
+    @property
+    def turns(self) -> Turns:
+        """Where rank 0 goes first."""
+        assert self.files is not None
+        assert self._turns is not None
+        return self._turns
 
     def role(self, site: Site) -> tuple[str, str]:
         """Return the role of a dataset ("train", "eval", "read" or "none") and how it is known."""
@@ -115,6 +133,10 @@ class Context:
         rank = f"{os_name}.getenv('RANK_ID', '0')"
         # RANK_ID alone may be left over from another job in the user's shell.
         return rank, f'{os_name}.getenv("RANK_SIZE", "1") == "1" or {os_name}.getenv("RANK_ID") == "0"', needs
+
+    def rank_0(self, script: Script, node: cst.CSTNode) -> tuple[str, tuple[Need, ...]]:
+        """Return, for a place, a condition that is true on rank 0 and on one card, and its imports."""
+        return self.rank_test(script, node)[1:]
 
     def many_ranks(self, script: Script, node: cst.CSTNode) -> tuple[str, tuple[Need, ...]]:
         """Return a condition that is true on the ranks of a launched program, and its imports."""

@@ -27,6 +27,7 @@ from ..mindspore import names
 from ..model import Decision, Insert
 from ..plan.files import Files
 from ..plan.files_edits import line_of, rank_0_alone, short, waited_for
+from ..reading.roles import argument
 from ..reading.script import Script
 from . import CHANGED, KEPT, NOTED, REFUSED, Context, decide, rule
 
@@ -55,12 +56,27 @@ def check(context: Context) -> Iterator[Decision]:
     if not saves and not any(True for _ in program.calls(names.MODEL_CHECKPOINT)):
         return
     last = min((event.order for event in context.startup.trains), default=0)
-    for script, call, _ in program.calls(names.LOAD_CHECKPOINT):
-        event = next((e for e in context.startup.builds if e.node is call), None)
-        if event is not None and event.order < last:
+    visited = program.timeline.visited
+    for script, call, _ in (*program.calls(names.LOAD_CHECKPOINT), *_listed(context)):
+        if visited.get(call, last) < last:
             continue  # what an earlier start wrote
         if not files.guarded(script, call):
-            yield _load(context, files, script, call, reached=event is not None)
+            yield _load(context, files, script, call, reached=call in visited)
+
+
+def _listed(context: Context) -> Iterator[tuple[Script, cst.Call, str]]:
+    """Yield what lists a folder that the callback writes checkpoints into: rank 0 alone makes it."""
+    program, files = context.program, context.files
+    written = [
+        files.keys(script, folder)
+        for script, call, _ in program.calls(names.MODEL_CHECKPOINT)
+        for folder in [argument(call, 1, "directory")]
+        if folder is not None
+    ]
+    for script, call, name in program.calls(*names.FOLDER_READERS):
+        path = argument(call, names.FOLDER_READERS[name][1], names.FOLDER_READERS[name][0])
+        if path is not None and any(files.keys(script, path) & keys for keys in written):
+            yield script, call, name
 
 
 def _load(context: Context, files: Files, script: Script, call: cst.Call, *, reached: bool) -> Decision:
@@ -71,6 +87,7 @@ def _load(context: Context, files: Files, script: Script, call: cst.Call, *, rea
     if statement is None or not reached or not files.alike(script, call):
         message = "reads a checkpoint after training: a rank may read before rank 0 has written it"
         return decide(CODE, NOTED, script, call, message)
+    files.waits.add(statement)
     line, define = context.helpers.wait(script, f"to write what {short(script, call)} reads")
     message = "reads a checkpoint after training: all ranks wait until rank 0 has written it"
     return decide(CODE, CHANGED, script, call, message, *define, Insert(script, statement, "before", (line,), 60))

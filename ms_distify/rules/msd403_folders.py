@@ -28,7 +28,7 @@ import libcst as cst
 
 from ..model import AddKeywords, Decision, Wrap
 from ..plan.files import Files
-from ..plan.files_edits import guard_and_wait, short
+from ..plan.files_edits import guard_and_wait, settle, short
 from ..reading.roles import argument
 from ..reading.script import Script
 from . import CHANGED, KEPT, NOTED, Context, decide, rule
@@ -92,6 +92,7 @@ def _removed(context: Context, files: Files, script: Script, call: cst.Call) -> 
     if not edits:
         message = "shutil.rmtree runs on every rank at once; make or remove folders before the start, or on rank 0"
         return decide(CODE, NOTED, script, call, message)
+    settle(files, edits)
     message = "rmtree: rank 0 alone removes it, and all ranks wait until it has"
     return decide(CODE, CHANGED, script, call, message, *edits)
 

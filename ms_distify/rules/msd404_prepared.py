@@ -12,6 +12,10 @@ for (``timeout``). Operators would not do: on CPU a late ``AllReduce`` fails aft
 ``mint.distributed.barrier`` waits for nobody (2.10), on Ascend they wait as long as HCCL allows. Ranks on several hosts
 need a file system in common for the data; where each host has its own, prepare the data on each before the start.
 
+Where nothing but the question whether the very file is there decides, and the program goes on with values of the
+preparation, rank 0 goes first and the others find what it made, as with the caches of MSD405. Within what rank 0 does
+alone, nobody waits for anybody.
+
 What cannot be told to be the same on all ranks is refused (MindRecord files) or noted (downloads): preparation under a
 condition that ranks may answer differently, that gives values the program goes on with, or that draws random numbers.
 
@@ -33,12 +37,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
 from ..mindspore import names
 from ..model import Decision
-from ..plan.files_edits import Condition, prepared
-from ..reading.script import Script
 from . import CHANGED, KEPT, NOTED, REFUSED, Context, decide, rule
 
 CODE = "MSD404"
@@ -49,21 +49,24 @@ def check(context: Context) -> Iterator[Decision]:
     """Let rank 0 prepare, and all ranks wait."""
     program = context.program
     files = context.files
-
-    def only(script: Script, node: cst.CSTNode) -> Condition:
-        return context.rank_test(script, node)[1:]
-
     for script, call, name in program.calls(*names.PREPARES, *names.FETCHES):
         short = name.rpartition(".")[2]
         fetched = name in names.FETCHES
-        if files.guarded(script, call):
+        if call not in context.prepared and files.guarded(script, call):
             yield decide(CODE, KEPT, script, call, f"{short} already depends on the rank")
+            continue
+        if context.turns.taken(script, call):
+            yield decide(CODE, KEPT, script, call, f"{short}: rank 0 comes here first already")
             continue
         if call not in program.timeline.visited and not fetched:
             yield decide(CODE, KEPT, script, call, f"{short} is not reached by this program")
             continue
-        edits, reason = prepared(program, context.helpers, files, script, call, only)
-        if edits:
+        edits, reason = context.prepared[call]
+        first = [] if edits else context.turns.edits(call, context.rank_0)
+        if first:
+            message = f"{short}: rank 0 comes here first, and the others find what it made"
+            yield decide(CODE, CHANGED, script, call, message, *first)
+        elif edits:
             message = f"{short}: rank 0 prepares this data, and all ranks wait for it"
             yield decide(CODE, CHANGED, script, call, message, *edits)
         elif fetched:

@@ -5,8 +5,9 @@ writing is the null device on the other ranks, so that what is done with it late
 writes by itself runs on rank 0 alone. A path with the rank in it is left alone, and so is what runs on one rank
 already. Logs that rename their file, files that must be new, and a file whose handle is read again get a name of the
 rank's own. A file that the program reads back later is written by rank 0 before any rank goes on to read it: all wait
-at the place where it is read (see MSD404). Where ranks may not come to that place alike, nothing is changed and the
-note says so.
+at the place where it is read (see MSD404). A cache, which is loaded where it is there and made and saved where it is
+not, is made by rank 0 first: the others wait in front of it, and find the whole file. Where ranks may not come to such a
+place alike, nothing is changed and the note says so.
 
 Before::
 
@@ -20,6 +21,27 @@ After::
         log.write(f"{loss}\n")
     if rank_id in (None, 0):
         np.save("losses.npy", losses)
+
+Before::
+
+    if os.path.exists("rows.npy"):
+        rows = np.load("rows.npy")
+    else:
+        rows = build()
+        np.save("rows.npy", rows)
+
+After::
+
+    if rank_id not in (None, 0):
+        wait_for_rank_0("to make or find what comes of np.save('rows.npy', rows)")
+    if os.path.exists("rows.npy"):
+        rows = np.load("rows.npy")
+    else:
+        rows = build()
+        if rank_id in (None, 0):
+            np.save("rows.npy", rows)
+    if rank_id in (None, 0):
+        wait_for_rank_0("to make or find what comes of np.save('rows.npy', rows)")
 """
 
 from __future__ import annotations
@@ -207,7 +229,10 @@ def _known(context: Context, files: Files, script: Script, call: cst.Call, path:
 def _readers(
     context: Context, files: Files, script: Script, call: cst.Call, path: cst.BaseExpression
 ) -> tuple[list[Edit], str]:
-    """Return the edits that make all ranks wait where the file is read back, or why there are none."""
+    """Return the edits that make ranks wait where the file is read back, or why there are none."""
+    first = context.turns.edits(call, context.rank_0)
+    if first:
+        return first, ""
     back = [(home, read) for home, read in files.read_back(script, path) if read is not call]
     return waits_before(context.program, context.helpers, files, back, (script, call))
 

@@ -112,9 +112,9 @@ def written(folder: Path, trace: Path) -> set[str]:
 
 
 def contents(folder: Path) -> set[str]:
-    """Return the files below a folder, without what MindSpore and Python leave there by themselves."""
+    """Return the files below a folder, without what MindSpore and Python leave there by themselves; all times alike."""
     return {
-        str(path.relative_to(folder))
+        re.sub(r"^runs/[\d.]+/", "runs/time/", str(path.relative_to(folder)))
         for path in folder.rglob("*")
         if path.is_file() and not {"__pycache__", "kernel_meta"} & set(path.parts) and path.suffix not in (".py", ".sh")
     }
@@ -200,6 +200,20 @@ def test_all_ranks_waited_for_the_slow_preparation_and_read_what_rank_0_wrote(ru
     assert run.seen("0") == run.seen("1")
     assert any(name.startswith(".rank_1_waits_for_rank_0") for name in run.written[1])
     assert not list(run.folder.glob(".rank_*")), "the marks are taken away again"
+
+
+def test_rank_0_made_the_cache_and_rank_1_found_it_whole(run: Run) -> None:
+    logs = [(run.folder.parent / f"{run.folder.name}.{rank}.log").read_text() for rank in range(2)]
+    assert "the cache of 2 is made" in logs[0]
+    assert "the cache of 2 is found" in logs[1]
+    assert "cache.json" in run.written[0]
+
+
+def test_both_ranks_used_the_folder_with_the_time_of_rank_0(run: Run) -> None:
+    """Rank 1 has read a checkpoint from there, or it would have failed."""
+    [folder] = (run.folder / "runs").iterdir()
+    assert [path.name for path in folder.iterdir()] == ["best.ckpt"]
+    assert not list(run.folder.glob(".value_of_rank_0*"))
 
 
 def test_training_resumes_from_the_checkpoint_on_one_and_on_two_ranks(run: Run) -> None:

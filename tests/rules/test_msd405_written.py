@@ -201,14 +201,104 @@ def test_all_ranks_wait_where_a_file_is_read_back(lines: str, after: list[str]) 
 @pytest.mark.parametrize(
     "lines",
     [
-        pytest.param("np.save('a', 1)\nif os.path.exists('a'):\n    np.load('a')\n", id="read-where-not-all-come"),
-        pytest.param("if os.path.exists('a'):\n    x = np.load('a')\nelse:\n    np.save('a', 1)\n", id="cache"),
-        pytest.param("def f(p):\n    np.save(p, 1)\n    [np.load(p) for i in 'ab']\nf('a')\n", id="in-a-comprehension"),
+        pytest.param("np.save('a', 1)\nmodel.train(1, train)\nif os.path.exists('a'):\n    np.load('a')\n",
+                     id="training-in-between"),
+        pytest.param("for f in os.listdir('.'):\n    if os.path.exists('a'):\n        np.load('a')\n    else:\n"
+                     "        np.save('a', 1)\n        model.train(1, train)\n", id="training-within"),
+        pytest.param("class C(ms.Callback):\n    def epoch_end(self, context):\n        if os.path.exists('a'):\n"
+                     "            np.load('a')\n        else:\n            np.save('a', 1)\nmodel.train(1, train, callbacks=[C()])\n",
+                     id="where-ranks-cannot-be-made-to-wait"),
+        pytest.param("if os.path.exists('a'):\n    x = np.load('a')\nelse:\n    x = np.random.rand(3)\n    np.save('a', x)\n"
+                     "y = np.random.rand(3)\n", id="draws-that-others-do-not-make"),
     ],
-)
+)  # fmt: skip
 def test_what_is_read_back_and_cannot_be_waited_for_is_noted(lines: str) -> None:
     program = START + TRAINING + lines
-    assert put_in(program) == []
+    assert [line for line in put_in(program) if "random" not in line] == []
+    assert [status for status, _ in found(run(program), "MSD405")] == ["noted"]
+
+
+FIRST, THEN = "if rank_id not in (None, 0):", "if rank_id in (None, 0):"
+
+
+def turn(what: str, *within: str, indent: str = "") -> list[str]:
+    """Return the lines of a cache that rank 0 makes first."""
+    wait = f'{indent}    wait_for_rank_0("to {what}")'
+    return [indent + FIRST, wait, *within, indent + THEN, wait]
+
+
+SAVE = [f"    {THEN}", "        np.save('a', x)"]
+MAKE = "make or find what comes of np.save('a', x)"
+
+
+@pytest.mark.parametrize(
+    ("lines", "after"),
+    [
+        pytest.param("if os.path.exists('a'):\n    x = np.load('a')\nelse:\n    x = 1\n    np.save('a', x)\n",
+                     turn(MAKE, *SAVE), id="load-or-make"),
+        pytest.param("if not os.path.isfile('a'):\n    x = 1\n    np.save('a', x)\nelse:\n    x = np.load('a')\n",
+                     turn(MAKE, *SAVE), id="make-or-load"),
+        pytest.param("there = os.path.exists('a')\nif there:\n    x = np.load('a')\nelse:\n    x = 1\n    np.save('a', x)\n",
+                     turn(MAKE, *SAVE), id="asked-before"),
+        pytest.param("if os.path.exists('a') and not args.anew:\n    x = np.load('a')\nelse:\n    x = 1\n    np.save('a', x)\n",
+                     turn(MAKE, *SAVE), id="an-argument-decides-too"),
+        pytest.param("try:\n    x = np.load('a')\nexcept OSError:\n    x = 1\n    np.save('a', x)\n",
+                     turn(MAKE, *SAVE), id="tried"),
+        pytest.param("p = Path('a')\nif p.exists():\n    x = np.load(p)\nelse:\n    x = 1\n    np.save(p, x)\n",
+                     turn("make or find what comes of np.save(p, x)", f"    {THEN}", "        np.save(p, x)"), id="pathlib"),
+        pytest.param("if os.path.exists('a'):\n    with open('a', 'rb') as f:\n        x = pickle.load(f)\nelse:\n    x = 1\n"
+                     "    with open('a', 'wb') as f:\n        pickle.dump(x, f)\n",
+                     turn("make or find what comes of open('a', 'wb')",
+                          "    with open('a' if rank_id in (None, 0) else os.devnull, 'wb') as f:"), id="pickle"),
+        pytest.param("def get(p):\n    if os.path.exists(p):\n        return np.load(p)\n    x = 1\n    np.save(p, x)\n    return x\n"
+                     "x = get('a')\ny = get('b')\n",
+                     [f"    {THEN}", "        np.save(p, x)", *turn("finish get('a')"), *turn("finish get('b')")],
+                     id="function-that-returns-early"),
+        pytest.param("def load(p):\n    return np.load(p)\ndef save(p, x):\n    np.save(p, x)\n"
+                     "if os.path.exists('a'):\n    x = load('a')\nelse:\n    x = 1\n    save('a', x)\n",
+                     [f"    {THEN}", "        np.save(p, x)", *turn("finish save('a', x)")], id="functions-that-load-and-save"),
+        pytest.param("class D:\n    def __init__(self, p):\n        self.p = p\n        if os.path.exists(self.p):\n"
+                     "            self.x = np.load(self.p)\n        else:\n            self.x = 1\n            np.save(self.p, self.x)\n"
+                     "d = D('a')\n",
+                     turn("make or find what comes of np.save(self.p, self.x)", f"            {THEN}",
+                          "                np.save(self.p, self.x)", indent="        "), id="in-a-class"),
+        pytest.param("for i in range(3):\n    p = f'a{i}'\n    if os.path.exists(p):\n        x = np.load(p)\n    else:\n"
+                     "        np.save(p, i)\n",
+                     turn("make or find what comes of np.save(p, i)", f"        {THEN}", "            np.save(p, i)"),
+                     id="one-wait-for-a-whole-loop"),
+        pytest.param("if os.path.exists('a'):\n    x = np.load('a')\nelse:\n    x = 1\n    np.save('a', x)\n    x = np.load('a')\n",
+                     turn(MAKE, *SAVE), id="loaded-in-both-ways"),
+        pytest.param("np.save('a', 1)\nif os.path.exists('a'):\n    np.load('a')\n",
+                     turn("make or find what comes of np.save('a', 1)", THEN, "    np.save('a', 1)"), id="a-question-behind"),
+        pytest.param("def f(p):\n    np.save(p, 1)\n    [np.load(p) for i in 'ab']\nf('a')\n",
+                     turn("make or find what comes of np.save(p, 1)", f"    {THEN}", "        np.save(p, 1)", indent="    "),
+                     id="comprehension"),
+        pytest.param("def inner(p):\n    if os.path.exists(p):\n        return np.load(p)\n    np.save(p, 1)\n"
+                     "if os.path.exists('a'):\n    x = np.load('a')\nelse:\n    x = inner('b')\n    np.save('a', x)\n",
+                     [f"    {THEN}", "        np.save(p, 1)", *turn("finish inner('b')", *SAVE)], id="a-cache-within-a-cache"),
+    ],
+)  # fmt: skip
+def test_a_cache_is_made_by_rank_0_before_the_others_look_for_it(lines: str, after: list[str]) -> None:
+    program = START + "args = argparse.ArgumentParser().parse_args()\n" + TRAINING + lines
+    assert put_in(program) == after
+
+
+def test_a_cache_before_the_start_up_asks_the_environment() -> None:
+    cache = "if os.path.exists('a'):\n    x = np.load('a')\nelse:\n    x = 1\n    np.save('a', x)\n"
+    program = IMPORTS + cache + START.removeprefix(IMPORTS) + TRAINING
+    zero = 'os.getenv("RANK_SIZE", "1") == "1" or os.getenv("RANK_ID") == "0"'
+    wait = f'    wait_for_rank_0("to {MAKE}")'
+    assert put_in(program) == [f"if not ({zero}):", wait, f"    if {zero}:", SAVE[1], f"if {zero}:", wait]
+
+
+def test_rank_0_is_not_sent_ahead_over_the_start_up() -> None:
+    """init() waits for all ranks: rank 0 would never come back."""
+    program = START.replace(
+        "ms.set_context(mode=0)\n",
+        "if os.path.exists('a'):\n    x = np.load('a')\nms.set_context(mode=0)\nif not os.path.exists('a'):\n    np.save('a', 1)\n",
+    )
+    program += TRAINING
+    assert "wait_for_rank_0" not in converted(program)
     assert [status for status, _ in found(run(program), "MSD405")] == ["noted"]
 
 

@@ -161,6 +161,14 @@ def test_all_ranks_wait_for_a_checkpoint_that_is_read_after_training() -> None:
     assert found(run(before), "MSD402") == [("changed", 12)]
 
 
+def test_all_ranks_wait_before_they_list_what_the_callback_wrote() -> None:
+    program = START + "d = 'out'\ncb = ms.ModelCheckpoint('m', d)\n" + TRAINING + "print(os.listdir(d))\n"
+    assert found(run(program), "MSD402") == [("changed", 12)]
+    assert without_the_helper(put_in(program))[-1] == 'wait_for_rank_0("to write what os.listdir(d) reads")'
+    before = START + "d = 'out'\nprint(os.listdir(d))\ncb = ms.ModelCheckpoint('m', d)\n" + TRAINING
+    assert found(run(before), "MSD402") == []
+
+
 def test_all_ranks_wait_for_what_the_callback_wrote() -> None:
     program = START + "cb = ms.ModelCheckpoint('m', 'out')\n" + TRAINING + "ms.load_checkpoint('out/m.ckpt', net)\n"
     assert found(run(program), "MSD402") == [("changed", 11)]
@@ -360,6 +368,53 @@ def test_preparation_that_rank_0_cannot_do_alone_is_refused(preparation: str, li
     program = MINDRECORD + preparation + "train = ds.MindDataset('t.mindrecord')\n" + TRAINING
     result = refused(program, "MSD404", line, "a script of its own")
     assert any(f.code == "MSD404" and why in f.message for f in result.findings), result.findings
+
+
+FIRST, THEN = "if rank_id not in (None, 0):", "if rank_id in (None, 0):"
+AHEAD = '    wait_for_rank_0("to {}")'
+
+
+@pytest.mark.parametrize(
+    ("preparation", "what"),
+    [
+        pytest.param(
+            "if os.path.exists('t.mindrecord'):\n    n = 1\nelse:\n" + indented(WRITER) + "    n = 2\nprint(n)\n",
+            "make or find what comes of FileWriter('t.mindrecord', 1, overwrite=True)",
+            id="a-value-goes-on",
+        ),
+        pytest.param(
+            "def make(p):\n    if os.path.exists(p):\n        return 1\n"
+            + indented(WRITER).replace("'t.mindrecord'", "p") + "    return 2\nn = make('t.mindrecord')\nprint(n)\n",
+            "finish make('t.mindrecord')",
+            id="function-that-returns-a-value",
+        ),
+    ],
+)  # fmt: skip
+def test_rank_0_makes_first_what_the_others_then_find(preparation: str, what: str) -> None:
+    program = MINDRECORD + preparation + "train = ds.MindDataset('t.mindrecord')\n" + TRAINING
+    assert without_the_helper(put_in(program)) == [FIRST, AHEAD.format(what), THEN, AHEAD.format(what)]
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        pytest.param("os.path.exists('t.mindrecord') and not net0", id="something-else-decides-too"),
+        pytest.param("os.path.exists('other')", id="another-file"),
+    ],
+)
+def test_others_that_might_write_again_are_refused(test: str) -> None:
+    program = MINDRECORD + f"if {test}:\n    n = 1\nelse:\n" + indented(WRITER) + "    n = 2\nprint(n)\n"
+    refused(program + "train = ds.MindDataset('t.mindrecord')\n" + TRAINING, "MSD404", 10)
+
+
+def test_nobody_waits_within_what_rank_0_prepares_alone() -> None:
+    """A wait of rank 0 alone would meet the wait of the others behind the preparation, and let them go too early."""
+    preparation = (
+        "import shutil\ndef make():\n    if os.path.exists('out'):\n        shutil.rmtree('out')\n    os.makedirs('out')\n"
+        "    open('a', 'w')\n    open('a')\n" + indented(WRITER) + "make()\n"
+    )
+    program = MINDRECORD + preparation + "train = ds.MindDataset('t.mindrecord')\n" + TRAINING
+    assert without_the_helper(put_in(program)) == [THEN, "    make()", 'wait_for_rank_0("to finish make()")']
 
 
 def test_a_writer_that_the_program_does_not_reach_is_left_alone() -> None:

@@ -42,6 +42,23 @@ if not os.path.exists("train.mindrecord.db"):
     prepare("train.mindrecord")
 
 
+if os.path.exists("cache.json"):
+    with open("cache.json") as cache:
+        table = json.load(cache)
+    how = "found"
+else:
+    table = [0.5, 1.5]
+    with open("cache.json", "w") as cache:
+        cache.write("[0.5,")
+        cache.flush()
+        time.sleep(args.slow / 4)
+        cache.write("1.5]")
+    how = "made"
+print(f"the cache of {len(table)} is {how}")
+RUN = os.path.join("runs", f"{time.time()}")
+os.makedirs(RUN)
+
+
 class Evaluate(ms.Callback):
     """Keeps the best weights; computes on every rank, writes on one."""
 
@@ -76,6 +93,8 @@ np.save(os.path.join(OUT, "weights.npy"), net.weight.asnumpy())
 weights = np.load(os.path.join(OUT, "weights.npy"))
 best = ms.load_checkpoint(os.path.join(OUT, "best.ckpt"))
 ms.load_param_into_net(net, best)
+ms.save_checkpoint(net, os.path.join(RUN, "best.ckpt"))
+ms.load_param_into_net(net, ms.load_checkpoint(os.path.join(RUN, "best.ckpt")))
 logging.info("the end")
 with open("seen" + os.getenv("RANK_ID", "") + ".json", "w") as out:
     json.dump({"weights": weights.tolist(), "best": net.weight.asnumpy().tolist()}, out)
