@@ -78,7 +78,7 @@ PLATEAU = "mindspore.experimental.optim.lr_scheduler.ReduceLROnPlateau"
 INHERITED = {"grad": GRAD_OPERATION, "optimizer": "mindspore.nn.Optimizer", "grad_reducer": GRAD_REDUCER}
 
 # Objects that write files, and the parameter that names where: (parameter, its position).
-WRITER_DIRECTORIES = {
+WRITER_DIRECTORIES: dict[str, tuple[str, int | None]] = {
     MODEL_CHECKPOINT: ("directory", 1),
     "mindspore.SummaryCollector": ("summary_dir", 0),
     "mindspore.SummaryRecord": ("log_dir", 0),
@@ -231,7 +231,15 @@ WRITER_DIRECTORIES.update({
     "tensorboardX.writer.SummaryWriter": ("logdir", 0),
     "torch.utils.tensorboard.SummaryWriter": ("log_dir", 0),
     "visualdl.LogWriter": ("logdir", 0),
+    "mindspore.Profiler": ("output_path", None), "mindspore.profiler.Profiler": ("output_path", None),
+    "mindspore.profiler.profiling.Profiler": ("output_path", None),
 })  # fmt: skip
+# Where they write unless told otherwise, if not into the current folder.
+WRITER_DEFAULTS = {name: "./data" for name in WRITER_DIRECTORIES if name.endswith(".Profiler")}
+# Objects that write into a folder with the process in its name.
+WRITES_BY_PROCESS = frozenset({"mindspore.profiler.profile", "mindspore.profiler.tensorboard_trace_handler"})
+# What records a run on a server, and can be told not to: (parameter, what it is told).
+TRACKERS = {"wandb.init": ("mode", "disabled"), "swanlab.init": ("mode", "disabled")}
 # Functions that open a file: (parameter of the path, of the mode); both come first, in this order.
 OPENERS = {
     "open": ("file", "mode"), "io.open": ("file", "mode"), "codecs.open": ("filename", "mode"),
@@ -246,6 +254,7 @@ LOGGERS = {
 ROTATING = {
     "logging.handlers.RotatingFileHandler": ("filename", 0),
     "logging.handlers.TimedRotatingFileHandler": ("filename", 0),
+    "loguru.logger.add": ("sink", 0),
 }
 # Functions that write the file their argument names and give nothing that is needed: (parameter, its position).
 SAVERS = {
@@ -254,13 +263,25 @@ SAVERS = {
     "cv2.imwrite": ("filename", 0), "imageio.imwrite": ("uri", 0), "imageio.imsave": ("uri", 0),
     "skimage.io.imsave": ("fname", 0), "scipy.io.savemat": ("file_name", 0), "scipy.misc.imsave": ("name", 0),
     "scipy.sparse.save_npz": ("file", 0), "joblib.dump": ("filename", 1), "os.remove": ("path", 0),
+    "os.unlink": ("path", 0), "scipy.io.wavfile.write": ("filename", 0), "soundfile.write": ("file", 0),
 }  # fmt: skip
+# Those that copy and move files: (parameter of the new place, its position).
+COPIES = {
+    **{f"shutil.{name}": ("dst", 1) for name in ("copy", "copy2", "copyfile", "copytree", "move")},
+    "os.rename": ("dst", 1), "os.replace": ("dst", 1), "os.symlink": ("dst", 1), "os.link": ("dst", 1),
+    "shutil.make_archive": ("base_name", 0),
+}  # fmt: skip
+SAVERS.update(COPIES)
+REMOVERS = frozenset({"os.remove", "os.unlink"})
+# What runs a command, of which nobody sees what it writes.
+COMMANDS = frozenset({"os.system", "os.popen", *(f"subprocess.{name}" for name in (
+    "run", "call", "check_call", "check_output", "Popen", "getoutput", "getstatusoutput"))})  # fmt: skip
 # The same as methods of objects that are known by the method's name: of figures, data frames, paths.
-SAVE_METHODS = {"savefig": 0, "to_csv": 0, "to_excel": 0, "to_pickle": 0, "to_parquet": 0, "write_text": None,
-                "write_bytes": None}  # fmt: skip
+SAVE_METHODS = {"savefig": 0, "to_csv": 0, "to_excel": 0, "to_pickle": 0, "to_parquet": 0, "to_feather": 0, "to_hdf": 0,
+                "tofile": 0, "write_text": None, "write_bytes": None}  # fmt: skip
 # Objects that write a file and cannot be had without one.
 FILE_OBJECTS = frozenset({"h5py.File", "pandas.ExcelWriter", "xlsxwriter.Workbook", "cv2.VideoWriter",
-                          "imageio.get_writer", "loguru.logger.add"})  # fmt: skip
+                          "imageio.get_writer", "sqlite3.connect"})  # fmt: skip
 # Functions that read the file their argument names: (parameter, its position).
 READERS = {
     "numpy.load": ("file", 0), "numpy.loadtxt": ("fname", 0), "numpy.genfromtxt": ("fname", 0),
@@ -300,6 +321,9 @@ CLOCKS = frozenset({"time.time", "time.time_ns", "time.strftime", "time.ctime", 
                     "datetime.now", "uuid.uuid4", "uuid.uuid1", "random.randint", "random.random"})  # fmt: skip
 # Folders that are new whenever they are asked for.
 TEMPORARY = frozenset({"tempfile.mkdtemp"})
+# What gives each process a place of its own.
+OWN_PLACES = frozenset({"os.getpid", "tempfile.mkdtemp", "tempfile.mkstemp", "tempfile.NamedTemporaryFile", "uuid.uuid4",
+                        "uuid.uuid1", "tempfile.TemporaryDirectory"})  # fmt: skip
 # What every rank must take part in.
 COLLECTIVES = frozenset(f"mindspore.ops.{name}" for name in (
     "AllReduce", "AllGather", "ReduceScatter", "Broadcast", "AlltoAll", "NeighborExchange", "Barrier"))  # fmt: skip

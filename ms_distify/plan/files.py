@@ -65,7 +65,7 @@ class Files:
 
     def own_place(self, script: Script, path: cst.BaseExpression) -> bool:
         """Whether a path differs between ranks by intention: it has the rank, the process or chance in it."""
-        return self.program.mentions_rank(script, path) or self._made_of(script, path, _OWN)
+        return self.program.mentions_rank(script, path) or self._made_of(script, path, names.OWN_PLACES)
 
     # -- do all ranks come here alike --------------------------------------------------------------------------------
 
@@ -201,6 +201,11 @@ class Files:
     def clock(self, script: Script, path: cst.BaseExpression) -> bool:
         """Whether a path has the time in it, and so differs between ranks."""
         return self._made_of(script, path, names.CLOCKS)
+
+    def by_rank(self, script: Script, path: cst.BaseExpression) -> bool:
+        """Whether a path has the rank in it, also by way of attributes."""
+        by_call = any(True for _ in self._sources(script, path, names.RANK_CALLS, set()))
+        return by_call or self.program.mentions_rank(script, path)
 
     def clocks(self, script: Script, path: cst.BaseExpression) -> list[tuple[Script, cst.Call]]:
         """Return the calls that give the times and random values in a path."""
@@ -351,6 +356,18 @@ class Files:
         if path is not None:
             self._readers.append((script, call, self.keys(script, path)))
 
+    def rows_saved(self) -> list[tuple[Script, cst.Call]]:
+        """Return the calls that write the rows of a dataset into a file: ``dataset.save(path)``."""
+        sites = {site.call for site in self.program.roles.sites}
+        return [
+            (script, call)
+            for script in self.program.scripts
+            for call in script.bindings.calls
+            if isinstance(call.func, cst.Attribute)
+            and call.func.attr.value == "save"
+            and any(origin.node in sites for origin in self.program.flow.origins(script, call.func.value))
+        ]
+
     def writes(self, script: Script, call: cst.Call, name: str) -> tuple[bool, str]:
         """Return whether a call of ``open`` or the like writes, and its mode ("?" where it cannot be told)."""
         mode = argument(call, 1, names.OPENERS[name][1])
@@ -393,10 +410,6 @@ class Files:
                 if any(binding.scope.kind != "module" for binding in bindings):
                     return home.node if home is not None else None
         return None
-
-
-_OWN = frozenset({"os.getpid", "tempfile.mkdtemp", "tempfile.mkstemp", "tempfile.NamedTemporaryFile", "uuid.uuid4",
-                  "uuid.uuid1", "tempfile.TemporaryDirectory"})  # fmt: skip
 
 
 def _text(script: Script, node: cst.CSTNode) -> str:

@@ -110,10 +110,17 @@ def prepare(
     It is decided before all else about files: whatever such a preparation does, rank 0 does alone.
     """
     found: dict[cst.Call, tuple[list[Edit], str]] = {}
-    for script, call, name in program.calls(*names.PREPARES, *names.FETCHES):
-        if call in program.timeline.visited or name in names.FETCHES:
-            if not files.guarded(script, call):
-                found[call] = prepared(program, helpers, files, script, call, only)
+    visited = program.timeline.visited
+    trained = min((visited[event.node] for event in program.timeline.of(TRAIN) if event.node in visited), default=0)
+    sites = [(script, call) for script, call, _ in program.calls(*names.PREPARES) if call in visited]
+    sites += [(script, call) for script, call, _ in program.calls(*names.FETCHES)]
+    sites += [
+        (script, call) for script, call, _ in program.calls(*names.COPIES) if visited.get(call, trained) < trained
+    ]
+    sites += [(script, call) for script, call in files.rows_saved() if call in visited]
+    for script, call in sites:
+        if not files.guarded(script, call):
+            found[call] = prepared(program, helpers, files, script, call, only)
     for call, (edits, _) in found.items():
         taken = {edit.statement: edit.script for edit in edits if isinstance(edit, (Guard, Insert))}
         nested = {statement for statement in taken if statement in files.apart} - files.alone

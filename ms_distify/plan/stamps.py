@@ -40,18 +40,24 @@ def stamps(program: Program, helpers: Helpers, files: Files) -> list[Stamp]:
     """Return the times that ranks have to have in common, and remember that they will."""
     reads: dict[cst.Call, tuple[Script, str]] = {}
     for script, call, path in _paths(program, files, reads=True):
-        if not files.guarded(script, call):
+        if not files.guarded(script, call) and not files.by_rank(script, path):
             for home, clock in files.clocks(script, path):
                 reads.setdefault(clock, (home, script.where(call)))
     if not reads:
         return []
-    written = {
-        clock for script, _, path in _paths(program, files, reads=False) for _, clock in files.clocks(script, path)
-    }
+    written: set[cst.Call] = set()
+    for script, call, path in _paths(program, files, reads=False):
+        saved = program.flow.qualified(script, call) in _BY_RANK_0
+        # What else is written into a temporary folder, each rank writes into its own.
+        written |= {
+            clock
+            for home, clock in files.clocks(script, path)
+            if saved or program.flow.qualified(home, clock) not in names.OWN_PLACES
+        }
     found = []
     for clock, (script, read) in reads.items():
-        if clock not in written:
-            continue  # what lies there is not of this run
+        if clock not in written or any(parent in reads for parent in script.tree.ancestors(clock)):
+            continue  # what lies there is not of this run, or it is part of another time
         statement = line_of(script, clock)
         if helpers.is_shared(script, clock):
             found.append(Stamp(script, clock, read, known=True))
@@ -66,9 +72,16 @@ def stamps(program: Program, helpers: Helpers, files: Files) -> list[Stamp]:
     return found
 
 
+_BY_RANK_0 = (names.SAVE_CHECKPOINT, names.MODEL_CHECKPOINT)
+
+
 def _paths(program: Program, files: Files, *, reads: bool) -> Iterator[tuple[Script, cst.Call, cst.BaseExpression]]:
     """Yield the calls that read (or write) files and folders, with the path."""
-    places = {**names.READERS, **names.FOLDER_READERS, names.LOAD_CHECKPOINT: ("ckpt_file_name", 0)}
+    places: dict[str, tuple[str, int | None]] = {
+        **names.READERS,
+        **names.FOLDER_READERS,
+        names.LOAD_CHECKPOINT: ("ckpt_file_name", 0),
+    }
     if not reads:
         places = {**names.SAVERS, **names.WRITER_DIRECTORIES, names.SAVE_CHECKPOINT: ("ckpt_file_name", 1)}
         places.update({"os.makedirs": ("name", 0), "os.mkdir": ("path", 0)})

@@ -4,7 +4,7 @@
 ranks, so rank 0 alone has the callback, and writes where the program says: what reads the files later (a resume, the
 best one, an evaluation script) finds them, and nothing else lies beside them. The other ranks get a callback that does
 nothing. A callback whose attributes the program reads stays on every rank, with a folder of the rank's own; so do
-summaries and TensorBoard writers.
+summaries, TensorBoard writers and profilers. What records a run on a server (``wandb.init``) does so on rank 0.
 
 Before::
 
@@ -45,7 +45,11 @@ def check(context: Context) -> Iterator[Decision]:
         parameter, position = names.WRITER_DIRECTORIES[name]
         short = name.rpartition(".")[2]
         value = argument(call, position, parameter)
-        if files.guarded(script, call) or (value is not None and program.mentions_rank(script, value)):
+        if (
+            files.guarded(script, call)
+            or any(_asked(arg) == "on_trace_ready" for arg in call.args)
+            or (value is not None and program.mentions_rank(script, value))
+        ):
             yield decide(CODE, KEPT, script, call, f"{short} already writes by rank")
         elif name == names.MODEL_CHECKPOINT and not _looked_into(context, script, call):
             if script not in callbacks:
@@ -53,7 +57,36 @@ def check(context: Context) -> Iterator[Decision]:
             yield _rank_0_alone(context, script, call, callbacks[script])
         else:
             yield _own_folder(context, script, call, name, value)
+    for script, call, name in program.calls(*names.WRITES_BY_PROCESS):
+        short = name.rpartition(".")[2]
+        yield decide(CODE, KEPT, script, call, f"{short}: each process writes into a folder of its own")
+    for script, call, name in program.calls(*names.TRACKERS):
+        if not files.guarded(script, call):
+            yield _one_run(context, script, call, name)
     yield from _subclasses(context, files)
+
+
+def _asked(arg: cst.Arg) -> str:
+    return arg.keyword.value if arg.keyword is not None else ""
+
+
+def _one_run(context: Context, script: Script, call: cst.Call, name: str) -> Decision:
+    """Let rank 0 alone record a run; what the others log then goes nowhere."""
+    parameter, off = names.TRACKERS[name]
+    value = argument(call, None, parameter)
+    if value is None and any(arg.star for arg in call.args):
+        message = f"{name} would record a run for every rank, and ** arguments may hide its {parameter}; write it out"
+        return decide(CODE, NOTED, script, call, message)
+    _, zero, needs = context.rank_test(script, call)
+    if value is not None and context.program.mentions_rank(script, value):
+        return decide(CODE, KEPT, script, call, f"{name} already minds the rank")
+    old = "None" if value is None else script.tree.full_text(value)
+    kept = old if value is None or isinstance(value, _PLAIN) or value.lpar else f"({old})"
+    text = f'{kept} if {zero} else "{off}"'
+    edit = (
+        AddKeywords(script, call, ((parameter, text),), needs) if value is None else Replace(script, value, text, needs)
+    )
+    return decide(CODE, CHANGED, script, call, f"{name}: rank 0 alone records the run", edit)
 
 
 def _rank_0_alone(context: Context, script: Script, call: cst.Call, callback: tuple[str, tuple[Need, ...]]) -> Decision:
@@ -113,13 +146,20 @@ def _own_folder(
     """Give each rank its own folder."""
     parameter, _ = names.WRITER_DIRECTORIES[name]
     short = name.rpartition(".")[2]
+    default = names.WRITER_DEFAULTS.get(name)
     if value is None and any(arg.star for arg in call.args):
         message = f"* or ** arguments of {short} hide its {parameter}; write it out"
-        return decide(CODE, REFUSED, script, call, message)
+        return decide(CODE, NOTED if default else REFUSED, script, call, message)
     rank, zero, needs = context.rank_test(script, call)
     own = f'f"rank_{{{rank}}}"'
     message = f"{short}: rank 0 writes where it did, the others into rank_<i> beside it"
-    if value is None or literal(value) is None:
+    if default and value is None:
+        os_name, more = context.startup.speller(script).spell("os", call)
+        text = f'"{default}" if {zero} else {os_name}.path.join("{default}", {own})'
+        edit: AddKeywords | Replace = AddKeywords(
+            script, call, ((parameter, text),), tuple(dict.fromkeys(needs + more))
+        )
+    elif value is None or literal(value) is None:
         text = f"None if {zero} else {own}"
         edit = (
             AddKeywords(script, call, ((parameter, text),), needs)

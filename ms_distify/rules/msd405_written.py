@@ -1,13 +1,14 @@
 r"""What the program writes by itself, rank 0 writes.
 
 ``open(path, "w")``, ``np.save``, ``savefig``, a log file: every rank would write one path. A file that is opened for
-writing is the null device on the other ranks, so that what is done with it later works everywhere; a call that
-writes by itself runs on rank 0 alone. A path with the rank in it is left alone, and so is what runs on one rank
-already. Logs that rename their file, files that must be new, and a file whose handle is read again get a name of the
-rank's own. A file that the program reads back later is written by rank 0 before any rank goes on to read it: all wait
-at the place where it is read (see MSD404). A cache, which is loaded where it is there and made and saved where it is
-not, is made by rank 0 first: the others wait in front of it, and find the whole file. Where ranks may not come to such a
-place alike, nothing is changed and the note says so.
+writing is the null device on the other ranks, so that what is done with it later works everywhere; a call that writes,
+copies, moves or removes by itself runs on rank 0 alone. A path with the rank in it is left alone, and so is what runs
+on one rank already. Logs that rename their file, files that must be new, a file whose handle is read again, and HDF5 or
+Excel files whose handle goes on behind its `with` get a name of the rank's own. Commands of the shell and databases are
+noted. A file that the program reads back later is written by rank 0 before any rank goes on to read it: all wait at the
+place where it is read (see MSD404). A cache, which is loaded where it is there and made and saved where it is not, is
+made by rank 0 first: the others wait in front of it, and find the whole file. Where ranks may not come to such a place
+alike, nothing is changed and the note says so.
 
 Before::
 
@@ -51,9 +52,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..mindspore import names
-from ..model import Decision, Edit, Need, Replace
+from ..model import Decision, Edit, Guard, Need, Replace
 from ..plan.files import Files
-from ..plan.files_edits import rank_0_alone, waits_before
+from ..plan.files_alone import misses
+from ..plan.files_edits import can_be_guarded, rank_0_alone, waits_before
 from ..reading.roles import argument
 from ..reading.script import Script
 from ..reading.tree import walk
@@ -81,14 +83,21 @@ def check(context: Context) -> Iterator[Decision]:
             elif name in names.LOGGERS or name in names.ROTATING:
                 parameter, position = {**names.LOGGERS, **names.ROTATING}[name]
                 path = argument(call, position, parameter)
-                if path is not None:
+                if path is not None and (name != "loguru.logger.add" or _is_text(context, script, path)):
                     yield _redirected(context, files, script, call, path, name, own=name in names.ROTATING)
+            elif context.prepared.get(call, ([], ""))[0]:
+                continue  # MSD404 has it
             elif name in names.SAVERS:
                 parameter, position = names.SAVERS[name]
                 yield from _saved(context, files, script, call, argument(call, position, parameter), name)
-            elif name in names.FILE_OBJECTS and _for_writing(call, name):
-                if not files.guarded(script, call) and not any(files.own_place(script, a.value) for a in call.args):
-                    message = f"{name} writes one file on every rank; put the rank into its name, or write on rank 0"
+            elif name in names.FILE_OBJECTS:
+                if _for_writing(call, name):
+                    yield _object(context, files, script, call, name)
+            elif name in names.COMMANDS:
+                if not files.guarded(script, call):
+                    message = (
+                        f"{name} runs a command on every rank at once; if it writes or removes files, run it on rank 0"
+                    )
                     yield decide(CODE, NOTED, script, call, message)
             elif isinstance(call.func, cst.Attribute):
                 yield from _method(context, files, script, call, call.func)
@@ -161,7 +170,7 @@ def _saved(
         yield decide(CODE, KEPT, script, call, f"{short}: {known}")
         return
     # What is removed is read by nobody afterwards, until rank 0 has written it anew.
-    edits, trouble = ([], "") if name == "os.remove" else _readers(context, files, script, call, path)
+    edits, trouble = ([], "") if name in names.REMOVERS else _readers(context, files, script, call, path)
     zero, needs = context.rank_test(script, call)[1:]
     edit = rank_0_alone(script, call, zero, needs)
     trouble = trouble or files.needs_all(script, call)
@@ -169,8 +178,58 @@ def _saved(
         why = trouble or "it stands in a larger statement; give it a line of its own"
         yield decide(CODE, NOTED, script, call, f"{short} writes one file on every rank, but {why}")
         return
-    what = "removes" if short == "remove" else "writes"
+    what = "removes" if name in names.REMOVERS else "copies" if name in names.COPIES else "writes"
     yield decide(CODE, CHANGED, script, call, f"{short}: rank 0 alone {what}", edit, *edits)
+
+
+def _object(context: Context, files: Files, script: Script, call: cst.Call, name: str) -> Decision:
+    """Let rank 0 alone run the ``with`` of an object that writes a file, or give the other ranks files of their own."""
+    short = name.rpartition(".")[2]
+    path = call.args[0].value if call.args and call.args[0].keyword is None and not call.args[0].star else None
+    known = _known(context, files, script, call, path) if path is not None else ""
+    if known or files.guarded(script, call):
+        return decide(CODE, KEPT, script, call, f"{short}: {known or 'already depends on the rank'}")
+    if path is None or name == "sqlite3.connect":
+        message = f"{name} writes one file on every rank; put the rank into its name, or write on rank 0"
+        return decide(CODE, NOTED, script, call, message)
+    edits, trouble = _readers(context, files, script, call, path)
+    if trouble:
+        return decide(CODE, NOTED, script, call, f"{short} writes one file on every rank, but {trouble}")
+    rank, zero, needs = context.rank_test(script, call)
+    statement = script.tree.statement(call)
+    if isinstance(statement, cst.With) and can_be_guarded(script, statement) and not misses(files, script, statement):
+        guard = Guard(script, statement, zero, needs)
+        return decide(CODE, CHANGED, script, call, f"{short}: rank 0 alone writes", guard, *edits)
+    if not _evaluated_twice(context, script, path):
+        message = f"{name} writes one file on every rank; give its path a name first, or write on rank 0"
+        return decide(CODE, NOTED, script, call, message)
+    os_name, more = context.startup.speller(script).spell("os", call)
+    old = script.tree.full_text(path)
+    kept = old if isinstance(path, _PLAIN) or path.lpar else f"({old})"
+    # In front of the name: what follows the last dot says the kind of file.
+    own = f'{os_name}.path.join({os_name}.path.dirname({old}), f"rank_{{{rank}}}_" + {os_name}.path.basename({old}))'
+    edit = Replace(script, path, f"{kept} if {zero} else {own}", tuple(dict.fromkeys(needs + more)))
+    message = f"{short}: rank 0 writes the file, the other ranks write into rank_<i>_<name>"
+    return decide(CODE, CHANGED, script, call, message, edit, *edits)
+
+
+def _evaluated_twice(context: Context, script: Script, path: cst.BaseExpression) -> bool:
+    """Whether nothing but the value comes of evaluating a path, so that it may be done twice."""
+    return not any(
+        isinstance(part, (cst.NamedExpr, cst.Await))
+        or (isinstance(part, cst.Call) and context.program.flow.qualified(script, part) not in names.PATH_FUNCTIONS)
+        for part in walk(path)
+    )
+
+
+def _is_text(context: Context, script: Script, path: cst.BaseExpression) -> bool:
+    """Whether a value is surely a path: loguru also logs to streams and functions."""
+    found = context.program.flow.origins(script, path)
+    return bool(found) and all(
+        isinstance(origin.node, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString, cst.BinaryOperation))
+        or origin.qualified in ("os.path.join", "str", "pathlib.Path")
+        for origin in found
+    )
 
 
 def _method(context: Context, files: Files, script: Script, call: cst.Call, func: cst.Attribute) -> Iterator[Decision]:
@@ -182,11 +241,19 @@ def _method(context: Context, files: Files, script: Script, call: cst.Call, func
         position = names.SAVE_METHODS[method]
         path = func.value if position is None else call.args[0].value
         yield from _saved(context, files, script, call, path, method)
+    elif method == "save" and call.args and _is_picture(context, script, func.value):
+        yield from _saved(context, files, script, call, call.args[0].value, method)
     elif method == "open" and len(call.args) in (1, 2) and not context.program.flow.targets(script, call):
         mode = argument(call, 0, "mode")
         value = context.program.flow.constant(script, mode) if mode is not None else ...
         if isinstance(value, str) and set(value) <= set("wa+bt") and set(value) & set("wa"):
             yield _path_opened(context, files, script, call, func.value, value)
+
+
+def _is_picture(context: Context, script: Script, node: cst.BaseExpression) -> bool:
+    """Whether an object is a picture or an animation of a library: ``Image.fromarray(x).save(path)``."""
+    found = context.program.flow.origins(script, node)
+    return bool(found) and all(origin.qualified.startswith(("PIL.", "matplotlib.animation.")) for origin in found)
 
 
 def _path_opened(

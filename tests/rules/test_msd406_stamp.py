@@ -37,6 +37,11 @@ def shared(program: str) -> list[str]:
         pytest.param("out = time.strftime('%H%M')\n", SAVE + "if os.getenv('RANK_ID', '0') == '0':\n    " + LOAD,
                      id="read-by-rank-0-alone"),
         pytest.param("day = time.strftime('%Y%m%d')\n", "np.load(day + '.npy')\n", id="read-and-not-written"),
+        pytest.param("out = tempfile.mkdtemp()\n", "np.save(out + '/a.npy', 1)\nnp.load(out + '/a.npy')\n",
+                     id="each-rank-in-its-own-temporary-folder"),
+        pytest.param("out = time.strftime('%H') + os.getenv('RANK_ID', '0')\n", SAVE + LOAD, id="the-rank-is-in-it"),
+        pytest.param("class C:\n    pass\nc = C()\nc.out = 'runs'\nc.out = time.strftime('%H') + str(ms.communication.get_rank())\n"
+                     "out = c.out\n", SAVE + LOAD, id="the-rank-is-in-an-attribute"),
         pytest.param("out = 'runs'\nstart = time.time()\n", SAVE + LOAD + "print(time.time() - start)\n", id="no-name"),
     ],
 )  # fmt: skip
@@ -55,9 +60,11 @@ def test_a_time_that_ranks_need_not_share_is_left_alone(stamp: str, use: str) ->
                      "out = f'runs/{same_on_all_ranks(datetime.datetime.now()):%H%M}'", id="formatted"),
         pytest.param("now = datetime.datetime.now()\nout = 'runs/' + now.strftime('%H')\n", SAVE + LOAD,
                      "now = same_on_all_ranks(datetime.datetime.now())", id="in-two-steps"),
+        pytest.param("out = time.strftime('%H', time.localtime())\n", SAVE + LOAD,
+                     "out = same_on_all_ranks(time.strftime('%H', time.localtime()))", id="one-time-within-another"),
         pytest.param("out = 'runs' + str(uuid.uuid4())\n", SAVE + LOAD,
                      "out = 'runs' + str(same_on_all_ranks(uuid.uuid4()))", id="uuid"),
-        pytest.param("out = tempfile.mkdtemp()\n", "np.save(out + '/a.npy', 1)\nnp.load(out + '/a.npy')\n",
+        pytest.param("out = tempfile.mkdtemp()\n", SAVE + LOAD,
                      "out = same_on_all_ranks(lambda: tempfile.mkdtemp())", id="temporary-folder-is-made-once"),
         pytest.param("out = 'runs' + str(time.time())\ncb = ms.ModelCheckpoint('m', out)\n",
                      "ms.load_checkpoint(os.path.join(out, 'm-1_9.ckpt'))\n",
@@ -83,7 +90,7 @@ def test_what_lies_under_a_shared_name_is_written_by_rank_0() -> None:
     """A temporary folder is a rank's own until ranks share it."""
     program = START + "out = tempfile.mkdtemp()\n" + DATA + TRAINING + "np.save(out + '/a.npy', 1)\n"
     assert [status for status, _ in found(run(program), "MSD405")] == ["kept"]
-    program += "np.load(out + '/a.npy')\n"
+    program += SAVE + LOAD
     assert [status for status, _ in found(run(program), "MSD405")] == ["changed"]
 
 

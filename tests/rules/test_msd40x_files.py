@@ -175,6 +175,33 @@ def test_all_ranks_wait_for_what_the_callback_wrote() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "status", "after"),
+    [
+        pytest.param("p = ms.Profiler()", "changed",
+                     ['p = ms.Profiler(output_path="./data" if rank_id in (None, 0) else '
+                      'os.path.join("./data", f"rank_{rank_id}"))'], id="profiler"),
+        pytest.param("p = ms.profiler.Profiler(output_path='o')\np.analyse()", "changed",
+                     ["p = ms.profiler.Profiler(output_path='o' if rank_id in (None, 0) else "
+                      "os.path.join('o', f\"rank_{rank_id}\"))"], id="profiler-with-a-path"),
+        pytest.param("p = ms.Profiler(on_trace_ready=ms.profiler.tensorboard_trace_handler('o'))", "kept", [],
+                     id="profiler-with-a-handler"),
+        pytest.param("p = ms.Profiler(**a)", "noted", [], id="profiler-hidden"),
+        pytest.param("with ms.profiler.profile() as p:\n    p.step()", "kept", [], id="profile"),
+        pytest.param("import wandb\nwandb.init(project='p')", "changed",
+                     ["wandb.init(project='p', mode=None if rank_id in (None, 0) else \"disabled\")"], id="wandb"),
+        pytest.param("import wandb\nwandb.init(mode='off' + 'line')", "changed",
+                     ["wandb.init(mode=('off' + 'line') if rank_id in (None, 0) else \"disabled\")"], id="wandb-with-a-mode"),
+        pytest.param("import wandb\nwandb.init(**a)", "noted", [], id="wandb-hidden"),
+        pytest.param("import wandb\nif os.getenv('RANK_ID', '0') == '0':\n    wandb.init()", None, [], id="wandb-guarded"),
+    ],
+)  # fmt: skip
+def test_what_records_the_training(line: str, status: str, after: list[str]) -> None:
+    program = START + "a = {}\n" + TRAINING + line + "\n"
+    assert [line for line in put_in(program) if line.strip() != "ms_init()"] == after  # as theirs is called init, too
+    assert {status for status, _ in found(run(program), "MSD401")} == {status} - {None}
+
+
+@pytest.mark.parametrize(
     "load",
     [
         pytest.param(
@@ -452,6 +479,44 @@ def test_removals_and_downloads_that_not_all_ranks_reach_are_noted() -> None:
     result = run(program + TRAINING)
     assert found(result, "MSD403") == [("noted", 9)]
     assert found(result, "MSD404") == [("noted", 10), ("noted", 11)]
+
+
+def test_files_are_copied_before_training_by_rank_0_while_all_wait() -> None:
+    program = START.replace("import os\n", "import os, shutil\n") + "shutil.copytree('/nfs/d', 'd')\n" + TRAINING
+    program += "shutil.copytree('d', 'e')\n"
+    result = run(program)
+    assert (found(result, "MSD404"), found(result, "MSD405")) == ([("changed", 7)], [("changed", 11)])
+    assert without_the_helper(put_in(program)) == [
+        "if rank_id in (None, 0):",
+        "    shutil.copytree('/nfs/d', 'd')",
+        "wait_for_rank_0(\"to finish shutil.copytree('/nfs/d', 'd')\")",
+        "if rank_id in (None, 0):",
+        "    shutil.copytree('d', 'e')",
+    ]
+
+
+def test_rows_of_a_dataset_are_saved_by_rank_0_while_all_wait() -> None:
+    program = HEAD + "import os\nms.set_context(mode=0)\nds.MnistDataset('/d').batch(2).save('t.mindrecord')\n"
+    program += "train = ds.MindDataset('t.mindrecord')\n" + TRAINING
+    assert without_the_helper(put_in(program)) == [
+        "if rank_id in (None, 0):",
+        "    ds.MnistDataset('/d').batch(2).save('t.mindrecord')",
+        "wait_for_rank_0(\"to finish ds.MnistDataset('/d').batch(2).save('t.mindrecord')\")",
+    ]
+    refused(START + "train.save('t.mindrecord')\n" + TRAINING, "MSD404", 7, "trains as well")
+
+
+def test_several_folders_are_removed_and_made_anew() -> None:
+    """No rank writes into a folder before rank 0 has removed the old one."""
+    program = START.replace("import os\n", "import os, shutil\n") + (
+        "if os.path.exists('out'):\n    shutil.rmtree('out')\nos.makedirs('out')\nos.mkdir('log')\n" + TRAINING
+    )
+    assert without_the_helper(put_in(program)) == [
+        "if rank_id in (None, 0) and os.path.exists('out'):",
+        "wait_for_rank_0(\"to finish shutil.rmtree('out')\")",
+        "os.makedirs('out', exist_ok=rank_size is not None)",
+        "os.makedirs('log', exist_ok=True) if rank_size is not None else os.mkdir('log')",
+    ]
 
 
 def test_folders_of_paths() -> None:
