@@ -97,9 +97,9 @@ def convert_command(
 
 
 def _run(paths: list[str], choice: Choice, seed: Optional[int], stdin_filename: str) -> int:
-    modes = [choice.output is not None, choice.in_place, choice.dry_run or choice.check]
-    if sum(modes) > 1:
-        raise Stop("choose one of -o, --in-place and --dry-run/--check")
+    modes = [choice.output is not None, choice.in_place, choice.looks]
+    if choice.in_place and sum(modes) > 1:
+        raise Stop("choose one of -o, --in-place and --dry-run/--check; these go with -o, but not with --in-place")
     if paths == ["-"]:
         if choice.output is not None or choice.in_place:
             raise Stop("standard input is converted to standard output; -o and --in-place do not go with it")
@@ -118,7 +118,7 @@ def _run(paths: list[str], choice: Choice, seed: Optional[int], stdin_filename: 
     if not files:
         tell(f"no Python files in {' '.join(paths)}")
     with progress(len(files), shown=not choice.quiet) as advance:
-        together = convert_together(files, seed, recheck=not (choice.dry_run or choice.check), advance=advance)
+        together = convert_together(files, seed, recheck=not choice.looks, advance=advance)
     for line in together.failures:  # the other files have their own right to a report
         tell(f"ms-distify: {line}")
     code = deliver(together, choice)
@@ -160,7 +160,7 @@ def _standard_input(choice: Choice, seed: Optional[int], name: str) -> int:
     file = Path(name) if name != "<stdin>" else None
     settings = settings_for((file.resolve().parent if file else Path.cwd()), seed)
     try:
-        result = convert(source, name, settings, file=file, recheck=not (choice.dry_run or choice.check))
+        result = convert(source, name, settings, file=file, recheck=not choice.looks)
     except InputError as error:
         raise Stop(str(error)) from None
     report([result], choice)
@@ -174,16 +174,16 @@ def _standard_input(choice: Choice, seed: Optional[int], name: str) -> int:
 @tools.command("launcher")
 def launcher_command(
     script: Annotated[Path, typer.Argument(help="A converted program.", show_default=False)],
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that ms-distify did not write.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Whether it is converted or not; overwrite any file.")] = False,
 ) -> None:
     """Write run_distribute.sh beside a program that is converted already."""
     try:
-        ranks = settings_for(script.resolve().parent, None).ranks
-        launch = write_launcher(script, ranks, force=force)
+        settings = settings_for(script.resolve().parent, None)
+        launch = write_launcher(script, settings, force=force)
     except Stop as stop:
         tell(f"ms-distify: {stop}")
         raise typer.Exit(stop.code) from None
-    tell(f"wrote {launch}; start with: bash {shown(launch)} -n {ranks}")
+    tell(f"wrote {launch}; start with: bash {shown(launch)} -n {settings.ranks}")
 
 
 @tools.command("verify")

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .convert import Conversion
+from .convert import Conversion, InputError, convert
 from .exits import DIFFERENT, OK, REFUSAL, Stop, reason
 from .model import REFUSED
+from .report.programs import program_lines, refusal_lines
 from .report.streams import coloured, emit, tell
 from .report.terminal import finding_lines, summary, unified_diff
 from .report.totals import totals
+from .settings import Settings
 from .together import Together, settings_for
 
 if TYPE_CHECKING:
@@ -32,12 +33,25 @@ class Choice:
     force: bool
     quiet: bool
 
+    @property
+    def looks(self) -> bool:
+        """Whether nothing is written."""
+        return self.dry_run or self.check
 
-def exit_code(results: list[Conversion], choice: Choice) -> int:
-    """Return the exit code of some conversions (README)."""
+
+def exit_code(results: list[Conversion], choice: Choice, *, changes: bool | None = None) -> int:
+    """Return the exit code of some conversions (README).
+
+    Args:
+        results: the conversions.
+        choice: what was asked for.
+        changes: whether anything would be written; None: whether the files themselves would change.
+    """
     refused = any(result.refused for result in results)
+    if changes is None:
+        changes = any(result.changed or result.modules for result in results)
     if choice.check:
-        return DIFFERENT if refused or any(result.changed or result.modules for result in results) else OK
+        return DIFFERENT if refused or changes else OK
     return REFUSAL if refused else OK
 
 
@@ -45,13 +59,14 @@ def deliver(together: Together, choice: Choice) -> int:
     """Report conversions, show or write what was asked for, and return the exit code."""
     conversions = [result for _, result in together.results]
     report(conversions, choice)
+    changes = None
     if choice.dry_run:
-        _show_diffs(together)
+        show_diffs(together)
+    if choice.output is not None and conversions:
+        changes = not conversions[0].refused and _write_output(*together.results[0], choice.output, choice)
     elif choice.in_place:
         _write_in_place(together, choice)
-    elif choice.output is not None and conversions and not conversions[0].refused:
-        _write_output(*together.results[0], choice.output, choice)
-    return exit_code(conversions, choice)
+    return exit_code(conversions, choice, changes=changes)
 
 
 def report(results: list[Conversion], choice: Choice, *, copied: bool = False) -> None:
@@ -63,8 +78,12 @@ def report(results: list[Conversion], choice: Choice, *, copied: bool = False) -
         copied: a copy is made that holds what is refused too.
     """
     colour = coloured(sys.stderr)
-    looked = choice.check or choice.dry_run
-    for result in results:
+    looked = choice.looks
+    programs = [result for result in results if result.trains]
+    if len(programs) > 1:
+        for line in program_lines(programs, colour=colour, looked=looked, quiet=choice.quiet):
+            tell(line)
+    for result in results if len(programs) <= 1 else ():
         findings = [f for f in result.findings if f.status == REFUSED] if choice.quiet else result.findings
         if not result.trains and len(results) > 1:
             continue  # a folder's modules are summed up, not listed
@@ -73,9 +92,13 @@ def report(results: list[Conversion], choice: Choice, *, copied: bool = False) -
         if not result.trains and not choice.quiet:
             tell(f"nothing to do for {result.path}")
     if not choice.quiet and results:
-        every = [finding for result in results if result.trains for finding in result.findings]
+        every = {  # a site that programs share counts once
+            (finding.code, finding.status, finding.path, finding.line, finding.column): finding
+            for result in programs
+            for finding in result.findings
+        }
         if every:
-            tell(summary(every, written=not (looked or any(result.refused for result in results))))
+            tell(summary(every.values(), written=not (looked or any(result.refused for result in results))))
         if len(results) > 1:
             for line in totals(results, written=not looked):
                 tell(line)
@@ -90,15 +113,8 @@ def _report_refusals(refused: list[Conversion], choice: Choice, *, copied: bool)
     tell(f"refused: {len(refused)} program{'s' * several}; {what.format('them' if several else 'it')}")
     if not choice.quiet and sum(len(result.findings) for result in refused) > 8:
         # Once more, where the reader looks: the others may have scrolled away.
-        for line in dict.fromkeys(_refusals(refused)):
+        for line in refusal_lines(refused):
             tell(line)
-
-
-def _refusals(results: list[Conversion]) -> Iterator[str]:
-    for result in results:
-        for finding in result.findings:
-            if finding.status == REFUSED:
-                yield f"  {finding.path}:{finding.line}: {finding.code} {finding.message}"
 
 
 def show_diff(result: Conversion) -> None:
@@ -112,7 +128,7 @@ def show_diff(result: Conversion) -> None:
         emit(unified_diff(file.read_bytes(), content, str(file), colour=colour))
 
 
-def _show_diffs(together: Together) -> None:
+def show_diffs(together: Together) -> None:
     """Print one diff for every file that changes, under the names that the user gave."""
     colour = coloured(sys.stdout)
     names = {file.resolve(): result.path for file, result in reversed(together.results)}
@@ -130,16 +146,22 @@ def _write_in_place(together: Together, choice: Choice) -> None:
         tell(f"rewrote {os.path.relpath(path)}")
     for file, result in together.results:
         if result.trains and not result.refused and (result.changed or result.modules):
-            script = shown(file)
-            tell(f"start with a launcher, written by: ms-distify launcher {script}; or with msrun --join=True {script}")
+            script, ranks = shown(file), settings_for(file.resolve().parent, None).ranks
+            msrun = f"msrun --worker_num={ranks} --local_worker_num={ranks} --join=True {script}"
+            tell(f"start with a launcher, written by: ms-distify launcher {script}; or with {msrun}")
 
 
-def _write_output(file: Path, result: Conversion, output: Path, choice: Choice) -> None:
+def _write_output(file: Path, result: Conversion, output: Path, choice: Choice) -> bool:
+    """Write a converted script and its launcher, unless they are only looked at; return whether anything changes.
+
+    Raises:
+        Stop: they may not be written there.
+    """
     from .launch import LAUNCHER_NAME, beside, is_ours
     from .writing.files import Target
 
     if not result.trains:
-        return
+        return False
     present = _present(output)
     if present is not None and output.samefile(file):
         raise Stop("the output is the input; use --in-place for that")
@@ -158,17 +180,22 @@ def _write_output(file: Path, result: Conversion, output: Path, choice: Choice) 
     mode = file.stat().st_mode & 0o777
     settings = settings_for(file.resolve().parent, None)
     script = beside.render_for(output, result.output, default_ranks=settings.ranks)
-    write(
-        [
-            Target(output, result.output, mode if present is None else None),
-            Target(launch, script.encode("utf-8", "surrogateescape"), launcher_mode(mode)),
-        ]
-    )
+    targets = [
+        Target(output, result.output, mode if present is None else None),
+        Target(launch, script.encode("utf-8", "surrogateescape"), launcher_mode(mode)),
+    ]
+    changes = [target.path for target, old in zip(targets, (present, launcher)) if target.content != old]
+    if choice.looks:
+        if not choice.quiet:
+            tell(f"{' and '.join(map(str, changes))} would be written" if changes else f"{output} is up to date")
+        return bool(changes)
+    write(targets)
     if choice.quiet:
-        return
+        return True
     if len(result.files) > 1 and output.resolve().parent != file.resolve().parent:
         tell(f"note: {result.path} imports files beside it; {output} will not find them in its folder")
     tell(f"wrote {output} and {launch}; start with: bash {shown(launch)} -n {settings.ranks}")
+    return True
 
 
 def launcher_mode(mode: int) -> int:
@@ -224,11 +251,11 @@ def shown(path: Path) -> str:
     return shlex.quote(str(path))
 
 
-def write_launcher(script: Path, ranks: int, *, force: bool) -> Path:
+def write_launcher(script: Path, settings: Settings, *, force: bool) -> Path:
     """Write the launcher beside a program that is converted already; return where.
 
     Raises:
-        Stop: there is no such program, or a file of another's in the launcher's place.
+        Stop: there is no such program, it is not converted, or a file of another's is in the launcher's place.
     """
     from .launch import beside, is_ours
     from .writing.files import Target
@@ -236,10 +263,36 @@ def write_launcher(script: Path, ranks: int, *, force: bool) -> Path:
     content = _present(script)
     if content is None:
         raise Stop(f"{script}: no such file")
+    if not force:
+        _check_converted(script, content, settings)
     launch = beside.choose(script)
     present = _present(launch)
     if present is not None and not force and not is_ours(_text(present)):
         raise Stop(f"{launch}: was not written by ms-distify; move it away or use --force")
-    text = beside.render_for(script, content, default_ranks=ranks)
-    write([Target(launch, text.encode("utf-8", "surrogateescape"), 0o755)])
+    text = beside.render_for(script, content, default_ranks=settings.ranks)
+    mode = launcher_mode(script.stat().st_mode & 0o777)
+    write([Target(launch, text.encode("utf-8", "surrogateescape"), mode)])
     return launch
+
+
+def _check_converted(script: Path, content: bytes, settings: Settings) -> None:
+    """Check that a program has nothing left to convert.
+
+    Raises:
+        Stop: it has, or it cannot be read.
+    """
+    try:
+        result = convert(content, str(script), settings, file=script, recheck=False)
+    except InputError as error:
+        raise Stop(str(error)) from None
+    refusals = [finding for finding in result.findings if finding.status == REFUSED]
+    if not result.trains and not refusals:
+        why = f"{result.findings[0].message}; there is nothing to start on several cards"
+    elif any(finding.code != "MSD609" for finding in refusals):
+        first = next(finding for finding in refusals if finding.code != "MSD609")
+        why = f"cannot be converted: {first.path}:{first.line}: {first.code} {first.message}"
+    elif refusals or result.changed or result.modules:
+        why = f"is not converted yet: every card would train by itself; see: ms-distify {shown(script)} --dry-run"
+    else:
+        return
+    raise Stop(f"{script}: {why} (--force writes the launcher all the same)", REFUSAL)

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from .convert import Conversion
-from .delivery import Choice, exit_code, launcher_mode, report, shown
+from .delivery import Choice, exit_code, launcher_mode, report, show_diffs, shown
 from .exits import USAGE, Stop, reason
 from .launch import LAUNCHER_NAME, beside, is_ours
 from .model import REFUSED, Finding
@@ -18,7 +18,7 @@ from .project_files import ENVIRONMENT, NEVER, Left, Survey, survey
 from .report.progress import progress
 from .report.streams import tell
 from .together import Together, convert_together, settings_for
-from .tree_copy import Made, Written, check_place, write_copy
+from .tree_copy import Made, Written, check_place, compare_copy, write_copy
 
 
 @dataclass(frozen=True)
@@ -76,24 +76,31 @@ def copy_project(root: Path, choice: Choice, seed: int | None) -> int:
         tell(f"no Python files in {root}")
     veto = partial(_leads_back, root=found.root, output=Path(os.path.realpath(output)))
     with progress(len(files), shown=not choice.quiet) as advance:
-        together = convert_together(files, seed, veto=veto, advance=advance)
+        together = convert_together(files, seed, recheck=not choice.looks, veto=veto, advance=advance)
     for line in together.failures:
         tell(f"ms-distify: {line}")
     programs = [(file, result) for file, result in together.results if result.trains and not result.refused]
     results = [result for _, result in together.results]
-    report(results, choice, copied=bool(programs))
+    report(results, choice, copied=bool(programs) and not choice.looks)
     if programs:
         launchers = _launchers(found, programs, together, seed, force=choice.force)
         made = {path.relative_to(found.root).as_posix(): Made(content) for path, content in together.contents.items()}
         changed = len(made)
         made.update({launcher.path: launcher.made for launcher in launchers})
+        if choice.dry_run:
+            show_diffs(together)
+        if choice.looks:
+            differs = compare_copy(found, made, output, force=choice.force)
+            if not choice.quiet:
+                tell(f"{output} would change: {_files(differs)}" if differs else f"{output} is up to date")
+            return USAGE if together.failures else exit_code(results, choice, changes=bool(differs))
         written = write_copy(found, made, output, force=choice.force)
         if not choice.quiet:
             tell(f"wrote {output}: {_files(written.files)}, {changed} rewritten, {_launched(launchers)}")
             _tell_rest(found, written, programs, launchers, output)
     elif not choice.quiet:
         tell(f"no program in {root} was converted: nothing was copied to {output}")
-    return USAGE if together.failures else exit_code(results, choice)
+    return USAGE if together.failures else exit_code(results, choice, changes=False)
 
 
 def _launched(launchers: list[Launcher]) -> str:
@@ -170,17 +177,16 @@ def _launchers(
     launchers = []
     for path, (file, result) in zip(paths, programs):
         folder, name = os.path.split(path)
-        own = f"run_distribute_{os.path.splitext(name)[0]}.sh"
-        choices = [own] if in_folder[folder] > 1 else [LAUNCHER_NAME, own]
-        free = [place for place in choices if force or not _foreign(found, os.path.join(folder, place))]
-        if not free:
-            raise Stop(f"{os.path.join(folder, own)}: is the name of {path}'s launcher; rename it or use --force")
+        taken = not force and _foreign(found, os.path.join(folder, LAUNCHER_NAME))
+        place = os.path.join(folder, beside.pick(name, {}, several=in_folder[folder] > 1 or taken))
+        if not force and _foreign(found, place):
+            raise Stop(f"{place}: is the name of {path}'s launcher; rename it or use --force")
         ranks = settings_for(file.resolve().parent, seed).ranks
         content = together.contents.get(file.resolve(), result.original)
         text = beside.render_for(Path(path), content, default_ranks=ranks)
         mode = launcher_mode(file.stat().st_mode & 0o777)
         made = Made(text.encode("utf-8", "surrogateescape"), mode)
-        launchers.append(Launcher(os.path.join(folder, free[0]), made, ranks))
+        launchers.append(Launcher(place, made, ranks))
     return launchers
 
 

@@ -105,6 +105,34 @@ def write_copy(survey: Survey, made: Mapping[str, Made], output: Path, *, force:
         raise Stop(f"{_meant(error, place, output)}: {reason(error)}; nothing was written") from None
 
 
+def compare_copy(survey: Survey, made: Mapping[str, Made], output: Path, *, force: bool) -> int:
+    """Return how many files :func:`write_copy` would write, change or remove; it writes nothing.
+
+    Raises:
+        Stop: files are in the way, as for :func:`write_copy`.
+    """
+    place = Path(os.path.realpath(output))
+    digests = {path: _digest(survey.root / path) for path in survey.files if path not in made}
+    digests.update({path: hashlib.sha256(one.content).hexdigest() for path, one in made.items()})
+    digests.update({path: _link_digest(target) for path, target in survey.links.items()})
+    if not place.is_dir():
+        return len(digests)
+    merge = _compared(digests, place, output, force=force)
+    modes = {path: _mode(survey, made, path) for path in digests if path not in survey.links}
+    turned = [
+        path
+        for path, mode in modes.items()
+        if path not in merge.changed and stat.S_IMODE((place / path).lstat().st_mode) != mode
+    ]
+    return len(merge.removed) + len(merge.changed) + len(turned)
+
+
+def _mode(survey: Survey, made: Mapping[str, Made], path: str) -> int:
+    """Return the permission bits of a file of the copy."""
+    mode = made[path].mode if path in made else None
+    return stat.S_IMODE((survey.root / path).stat().st_mode) if mode is None else mode
+
+
 def _meant(error: OSError, place: Path, output: Path) -> str:
     """Return the file that an error is about, not the temporary one that stands for it."""
     name = str(error.filename or output)
@@ -135,8 +163,7 @@ def _stage(survey: Survey, made: Mapping[str, Made], staged: Path) -> dict[str, 
             shutil.copy2(survey.root / path, staged / path)
     for path, one in made.items():
         (staged / path).write_bytes(one.content)
-        mode = stat.S_IMODE((survey.root / path).stat().st_mode) if one.mode is None else one.mode
-        os.chmod(staged / path, mode)
+        os.chmod(staged / path, _mode(survey, made, path))
     for path, target in survey.links.items():
         os.symlink(target, staged / path)
     for path in {**dict.fromkeys(survey.files), **made, **survey.links}:
@@ -153,18 +180,9 @@ def _merge(
     staged: Path, digests: Mapping[str, str], place: Path, temporary: Path, output: Path, *, force: bool
 ) -> Written:
     """Move a new copy over an earlier one; what is not ours stays."""
-    before = _recorded(place) or {}
-    present = {path: _digest(place / path) for path in {**before, **digests} if _lies_in(place, path)}
-    if not force:
-        for path in sorted(digests.keys() & present.keys()):
-            if present[path] not in (digests[path], before.get(path)):
-                raise Stop(
-                    f"{output / path}: was not written by ms-distify, or was changed since; "
-                    "move it away or use --force to overwrite it"
-                )
-    old = sorted(path for path in before.keys() - digests.keys() if path in present)
-    removed = [path for path in old if present[path] == before[path]]
-    changed = [path for path in digests if present.get(path) != digests[path] or _mode_differs(staged, place, path)]
+    merge = _compared(digests, place, output, force=force)
+    removed = list(merge.removed)
+    changed = [path for path in digests if path in merge.changed or _mode_differs(staged, place, path)]
     with contextlib.ExitStack() as undo:
         for path in sorted({str(Path(path).parent) for path in changed} | _folders(staged)):
             _make_folders(place, path, output, undo)
@@ -178,7 +196,47 @@ def _merge(
             else:
                 os.replace(staged / path, final)
         undo.pop_all()
-    return Written(len(digests), tuple(removed), tuple(path for path in old if path not in removed))
+    return Written(len(digests), merge.removed, merge.kept)
+
+
+@dataclass(frozen=True)
+class _Merge:
+    """What becomes of an earlier copy: files that change, that go, and that stay though they should go."""
+
+    changed: frozenset[str]
+    removed: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+def _compared(digests: Mapping[str, str], place: Path, output: Path, *, force: bool) -> _Merge:
+    """Compare a new copy with an earlier one.
+
+    Raises:
+        Stop: files that would be overwritten are not ours, or were changed since; all of them are named.
+    """
+    before = _recorded(place) or {}
+    present = {path: _digest(place / path) for path in {**before, **digests} if _lies_in(place, path)}
+    theirs = [
+        path
+        for path in sorted(digests.keys() & present.keys())
+        if present[path] not in (digests[path], before.get(path))
+    ]
+    if theirs and not force:
+        lines = [
+            f"{output / path}: was not written by ms-distify, or was changed since; "
+            "move it away or use --force to overwrite it"
+            for path in theirs
+        ]
+        if len(theirs) > 1:
+            lines.append(
+                f"nothing was written; put what you want to keep of these {len(theirs)} files into the project, and move "
+                "them away, or overwrite all of them with --force"
+            )
+        raise Stop("\n".join(lines))
+    old = sorted(path for path in before.keys() - digests.keys() if path in present)
+    removed = tuple(path for path in old if present[path] == before[path])
+    changed = frozenset(path for path in digests if present.get(path) != digests[path])
+    return _Merge(changed, removed, tuple(path for path in old if path not in removed))
 
 
 def _lies_in(place: Path, path: str) -> bool:
@@ -224,10 +282,14 @@ def _mode_differs(staged: Path, place: Path, path: str) -> bool:
 def _digest(path: Path) -> str:
     """Return what tells whether a file or link is still what it was; of anything else, something that is not."""
     if path.is_symlink():
-        return _LINK + hashlib.sha256(os.fsencode(os.readlink(path))).hexdigest()
+        return _link_digest(os.readlink(path))
     if not path.is_file():
         return "other"
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _link_digest(target: str) -> str:
+    return _LINK + hashlib.sha256(os.fsencode(target)).hexdigest()
 
 
 def _recorded(place: Path) -> dict[str, str] | None:

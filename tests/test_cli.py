@@ -392,8 +392,11 @@ def test_one_of_several_unreadable(here: Path) -> None:
         pytest.param([], "PATHS", id="nothing"),
         pytest.param(["train.py"], "say what to do: -o train_dist.py", id="no mode"),
         pytest.param(["train.py", "-o", "a.py", "--in-place"], "choose one", id="output in place"),
-        pytest.param(["train.py", "-o", "a.py", "--dry-run"], "choose one", id="output and diff"),
+        pytest.param(["train.py", "--in-place", "--dry-run"], "choose one", id="in place and diff"),
         pytest.param(["train.py", "--in-place", "--check"], "choose one", id="in place and check"),
+        pytest.param(
+            ["train.py", "-o", "other.py", "--check"], "other.py: was not written by ms-distify", id="check not ours"
+        ),
         pytest.param(["train.py", "--seed", "x", "--check"], "--seed", id="seed no number"),
         pytest.param(["train.py", "--seed", "-1", "--check"], "--seed", id="seed negative"),
         pytest.param(["train.py", "--seed", str(2**32), "--check"], "--seed", id="seed too large"),
@@ -722,17 +725,83 @@ def test_options_survive_python_3_9() -> None:
     assert "from __future__ import annotations" not in lines
 
 
-def test_launcher_for_a_converted_program(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text("print('trains')\n")
-    done = subprocess.run([sys.executable, "-m", "ms_distify", "launcher", str(script)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    launcher = tmp_path / "run_distribute.sh"
-    assert "SCRIPT=train.py" in launcher.read_text()
-    assert str(launcher) in done.stderr
-    launcher.write_text("mine\n")
-    again = subprocess.run(
-        [sys.executable, "-m", "ms_distify", "launcher", str(script)], capture_output=True, text=True
+def run_launcher(script: Path, *options: str) -> Ran:
+    command = [sys.executable, "-m", "ms_distify", "launcher", str(script), *options]
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
+    return Ran(done.returncode, done.stdout, done.stderr.decode())
+
+
+def test_launcher_for_a_converted_program(here: Path) -> None:
+    assert run("train.py", "--in-place").code == 0
+    script = here / "train.py"
+    done = run_launcher(script)
+    assert done.code == 0, done.err
+    written = here / "run_distribute.sh"
+    assert "SCRIPT=train.py" in written.read_text()
+    assert str(written) in done.err
+    written.write_text("mine\n")
+    assert run_launcher(script).code == 2
+    assert written.read_text() == "mine\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "says"),
+    [
+        pytest.param(PROGRAM, 3, "is not converted yet: every card would train by itself", id="not converted"),
+        pytest.param("from other import create\n" + PROGRAM.replace("ds.MnistDataset(", "create("), 3,
+                     "is not converted yet", id="a module is not converted"),
+        pytest.param(REFUSED, 3, "cannot be converted: {}:3: MSD601", id="refused"),
+        pytest.param(MODULE, 3, "not a training program", id="no training"),
+        pytest.param(PLAIN, 3, "does not use MindSpore; there is nothing to start", id="plain"),
+        pytest.param("import mindspore\nx = (\n", 2, "MSD604", id="unreadable"),
+    ],
+)  # fmt: skip
+def test_launcher_for_another_program(here: Path, text: str, code: int, says: str) -> None:
+    """It starts as many single-card trainings as there are cards; that has to be asked for."""
+    script = here / "train.py"
+    script.write_text(text)
+    (here / "other.py").write_text(
+        "import mindspore.dataset as ds\ndef create(path):\n    return ds.MnistDataset(path)\n"
     )
-    assert again.returncode == 2
-    assert launcher.read_text() == "mine\n"
+    before = contents(here)
+    done = run_launcher(script)
+    assert done.code == code, done.err
+    assert says.format(script) in done.err
+    assert contents(here) == before
+    assert run_launcher(script, "--force").code == 0
+    assert (here / "run_distribute.sh").exists()
+
+
+def test_launcher_and_output_choose_the_same_name(here: Path) -> None:
+    for name in ("a.py", "b.py"):
+        run("train.py", "-o", name)
+    before = contents(here)
+    for name in ("a.py", "b.py"):
+        assert run_launcher(here / name).code == 0
+    assert contents(here) == before
+
+
+@pytest.mark.parametrize("options", [["--check"], ["--dry-run"], ["--check", "--dry-run"]], ids=lambda some: some[-1])
+def test_looking_at_an_output_writes_nothing(here: Path, options: list[str]) -> None:
+    before = contents(here)
+    ran = run("train.py", "-o", "out.py", *options)
+    assert ran.code == ("--check" in options)
+    assert "out.py and run_distribute.sh would be written" in ran.err
+    assert (b"--- a/train.py\n" in ran.out) == ("--dry-run" in options)
+    assert contents(here) == before
+    run("train.py", "-o", "out.py")
+    before = contents(here)
+    ran = run("train.py", "-o", "out.py", *options)
+    assert ran.code == 0
+    assert "out.py is up to date" in ran.err
+    (here / "train.py").write_text(PROGRAM + "print()\n")
+    assert run("train.py", "-o", "out.py", "--check").code == 1
+    (here / "train.py").write_text(REFUSED)
+    assert run("train.py", "-o", "out.py", *options).code == (1 if "--check" in options else 3)
+    assert contents(here) == {**before, "train.py": REFUSED.encode()}
+
+
+def test_the_line_for_msrun_says_how_many(here: Path) -> None:
+    (here / "pyproject.toml").write_text("[tool.ms-distify]\nranks = 4\n")
+    ran = run("train.py", "--in-place")
+    assert ran.err.endswith("or with msrun --worker_num=4 --local_worker_num=4 --join=True train.py\n")

@@ -9,10 +9,11 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_cli import MODULE, OURS, PLAIN, PROGRAM, REFUSED, ROOT, contents, run, spawn
+from test_cli import MODULE, OURS, PLAIN, PROGRAM, REFUSED, ROOT, contents, run, run_launcher, spawn
 
 from ms_distify import project_files, tree_copy
 
@@ -370,6 +371,86 @@ def test_what_the_user_changed_is_not_lost(here: Path) -> None:
     assert "kept dist/src/net.py" in ran.err
 
 
+def test_all_files_that_the_user_changed_are_named_at_once(here: Path) -> None:
+    run("project", "-o", "dist")
+    for name in ("src/net.py", "eval.py", "train.py"):
+        (here / "dist" / name).write_text("# mine\n")
+    before = contents(here)
+    for options in ([], ["--check"], ["--dry-run"]):
+        ran = run("project", "-o", "dist", *options)
+        assert ran.code == 2
+        for name in ("src/net.py", "eval.py", "train.py"):
+            assert ran.err.count(f"dist/{name}: was not written by ms-distify, or was changed since;") == 1
+        assert "nothing was written; put what you want to keep of these 3 files into the project" in ran.err
+        assert contents(here) == before
+    for name in ("src/net.py", "eval.py"):
+        (here / "dist" / name).unlink()
+    (here / "dist/train.py").rename(here / "mine.py")
+    assert run("project", "-o", "dist").code == 0
+    assert OURS in (here / "dist/train.py").read_text()
+
+
+def test_looking_at_a_copy_writes_nothing(here: Path) -> None:
+    before = contents(here)
+    ran = run("project", "-o", "dist", "--check")
+    assert (ran.code, ran.out) == (1, b"")
+    assert "dist would change: 6 files\n" in ran.err
+    ran = run("project", "-o", "dist", "--dry-run")
+    assert ran.code == 0
+    assert ran.out.count(b"--- a/") == 2
+    assert b"--- a/project/src/dataset.py\n" in ran.out
+    assert contents(here) == before
+    run("project", "-o", "dist")
+    before = contents(here)
+    ran = run("project", "-o", "dist", "--check", "--dry-run")
+    assert (ran.code, ran.out.count(b"--- a/")) == (0, 2)
+    assert "dist is up to date\n" in ran.err
+    assert contents(here) == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda project: (project / "train.py").write_text(TRAIN + "print(1)\n"), id="program"),
+        pytest.param(lambda project: (project / "config.yaml").write_text("a: 2\n"), id="other file"),
+        pytest.param(lambda project: (project / "eval.py").unlink(), id="file gone"),
+        pytest.param(lambda project: (project / "eval.py").chmod(0o755), id="permissions"),
+        pytest.param(lambda project: (project / "link.py").symlink_to("train.py"), id="link"),
+    ],
+)
+def test_a_copy_that_would_change(here: Path, change: Callable[[Path], object]) -> None:
+    run("project", "-o", "dist")
+    change(here / "project")
+    before = contents(here)
+    ran = run("project", "-o", "dist", "--check")
+    assert ran.code == 1
+    assert "dist would change: 1 file\n" in ran.err or (
+        "dist would change: 2 files\n" in ran.err and "print(1)" in (here / "project/train.py").read_text()
+    ), "the launcher remembers its program"
+    assert contents(here) == before
+    run("project", "-o", "dist")
+    assert run("project", "-o", "dist", "--check").code == 0
+
+
+def test_a_copy_of_what_is_refused_is_checked(here: Path) -> None:
+    make(here / "project", **{"bad.py": REFUSED})
+    run("project", "-o", "dist")
+    assert run("project", "-o", "dist", "--check").code == 1
+    (here / "project/train.py").write_text(REFUSED)
+    before = contents(here)
+    assert run("project", "-o", "dist", "--check").code == 1
+    assert contents(here) == before
+
+
+def test_launchers_of_a_copy_are_written_anew_under_their_names(here: Path) -> None:
+    make(here / "project", **{"finetune.py": TRAIN + "print(1)\n", "tools/warm.py": PROGRAM})
+    run("project", "-o", "dist")
+    before = contents(here)
+    for name in ("train.py", "finetune.py", "tools/warm.py"):
+        assert run_launcher(here / "dist" / name).code == 0
+    assert contents(here) == before
+
+
 def test_a_folder_that_became_a_link_is_somebody_elses(here: Path) -> None:
     make(here / "project", **{"labels/a.txt": "a\n"})
     run("project", "-o", "dist")
@@ -429,7 +510,10 @@ def test_a_record_that_leads_out(here: Path) -> None:
             ["project/train.py", "project/src", "-o", "dist"], "ms-distify project -o dist", id="script, folder"
         ),
         pytest.param(["project/train.py", "project/train.py", "-o", "dist"], "ms-distify project -o dist", id="twice"),
-        pytest.param(["project", "-o", "dist", "--check"], "choose one", id="and check"),
+        pytest.param(
+            ["project", "-o", "used", "--check"], "used: is not empty and was not written", id="check, in use"
+        ),
+        pytest.param(["project", "-o", "dist", "--in-place"], "choose one", id="and in place"),
     ],
 )
 def test_usage(here: Path, arguments: list[str], says: str) -> None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from .launcher import LAUNCHER_NAME, is_ours, render
@@ -36,10 +38,30 @@ def render_for(output: Path, content: bytes, *, default_ranks: int) -> str:
 
 
 def choose(output: Path) -> Path:
-    """Return an output's launcher: ``run_distribute.sh``, unless that already starts another program."""
-    launcher = output.parent / LAUNCHER_NAME
-    if launcher.is_file():
-        known = recorded(launcher.read_text(encoding="utf-8", errors="replace"))
-        if known is not None and known[0] != output.name:
-            return output.parent / f"run_distribute_{output.stem}.sh"
-    return launcher
+    """Return an output's launcher, by the launchers that lie in its folder."""
+    present = {}
+    for path in output.parent.glob("run_distribute*.sh"):
+        if path.is_file():
+            known = recorded(path.read_text(encoding="utf-8", errors="replace"))
+            present[path.name] = known[0] if known is not None else None
+    return output.parent / pick(output.name, present)
+
+
+def pick(program: str, present: Mapping[str, str | None], *, several: bool = False) -> str:
+    """Return the name of a program's launcher; the one place that decides it.
+
+    A launcher that starts the program already is used again. ``run_distribute.sh`` is for a folder with one program;
+    where others have launchers, each has one by its name.
+
+    Args:
+        program: the program's file name.
+        present: the launchers of its folder, with the program that each starts (None: not known, or not ours).
+        several: other programs of the folder get launchers, or ``run_distribute.sh`` is not to be had.
+    """
+    own = f"run_distribute_{os.path.splitext(program)[0]}.sh"
+    if present.get(own) == program:
+        return own
+    if present.get(LAUNCHER_NAME) == program and not several:
+        return LAUNCHER_NAME
+    others = any(started not in (None, program) for started in present.values())
+    return own if several or others else LAUNCHER_NAME

@@ -62,17 +62,12 @@ def _only_in_model(program: Program, optimizer: cst.CSTNode) -> bool:
 def unnamed(program: Program, touched: set[Script]) -> list[Decision]:
     """Refuse edits to files that the user did not name (DESIGN 4)."""
     missing = [script for script in program.scripts if script in touched and not script.named]
-    names = " ".join(script.path for script in missing)
+    if not missing:
+        return []
+    paths = " ".join(script.path for script in missing)
+    command = f"this file needs changes too and was not named: ms-distify --in-place {program.entry.path} {paths}"
+    again = f"this file needs changes too and was not named, as {missing[0].path}"
     return [
-        Decision(
-            Finding(
-                "MSD609",
-                REFUSED,
-                script.path,
-                1,
-                1,
-                f"this file needs changes too and was not named: ms-distify --in-place {program.entry.path} {names}",
-            )
-        )
+        Decision(Finding("MSD609", REFUSED, script.path, 1, 1, command if script is missing[0] else again))
         for script in missing
     ]

@@ -22,11 +22,16 @@ def finding_lines(findings: Iterable[Finding], *, colour: bool = False, written:
         if finding.path != current:
             current = finding.path
             yield finding.path
-        word = finding.status if written or finding.status != CHANGED else "would"
-        status = f"{word:<8}"
-        if colour:
-            status = f"\x1b[{_COLOURS[finding.status]}m{status}\x1b[0m"
-        yield f"  {status} {finding.code}  {finding.path}:{finding.line}  {finding.message}"
+        yield finding_line(finding, colour=colour, written=written)
+
+
+def finding_line(finding: Finding, *, colour: bool = False, written: bool = True) -> str:
+    """Return the line of a finding, without its heading."""
+    word = finding.status if written or finding.status != CHANGED else "would"
+    status = f"{word:<8}"
+    if colour:
+        status = f"\x1b[{_COLOURS[finding.status]}m{status}\x1b[0m"
+    return f"  {status} {finding.code}  {finding.path}:{finding.line}  {finding.message}"
 
 
 def summary(findings: Iterable[Finding], *, written: bool = True) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ms_distify.launch import LAUNCHER_NAME, is_ours
-from ms_distify.launch.beside import choose, digest, recorded, render_for
+from ms_distify.launch.beside import choose, digest, pick, recorded, render_for
 
 
 @pytest.mark.parametrize("text", ["", "#!/bin/bash\necho mine\n", '# For "a.py", sha256 ' + "0" * 64 + "\n"])
@@ -31,3 +31,22 @@ def test_choose(tmp_path: Path) -> None:
     (tmp_path / LAUNCHER_NAME).write_text(render_for(output, b"", default_ranks=8))
     assert choose(output) == tmp_path / LAUNCHER_NAME
     assert choose(tmp_path / "b.py") == tmp_path / "run_distribute_b.sh"
+
+
+@pytest.mark.parametrize(
+    ("present", "several", "name"),
+    [
+        pytest.param({}, False, "run_distribute.sh", id="nothing there"),
+        pytest.param({}, True, "run_distribute_a.sh", id="several programs"),
+        pytest.param({"run_distribute.sh": "a.py"}, False, "run_distribute.sh", id="its own"),
+        pytest.param({"run_distribute_a.sh": "a.py"}, False, "run_distribute_a.sh", id="its own, by its name"),
+        pytest.param({"run_distribute.sh": "b.py"}, False, "run_distribute_a.sh", id="another's"),
+        pytest.param({"run_distribute_b.sh": "b.py"}, False, "run_distribute_a.sh", id="another's, by its name"),
+        pytest.param(
+            {"run_distribute.sh": "a.py", "run_distribute_b.sh": "b.py"}, False, "run_distribute.sh", id="both"
+        ),
+        pytest.param({"run_distribute.sh": None}, False, "run_distribute.sh", id="foreign: the caller refuses it"),
+    ],
+)
+def test_pick(present: dict[str, str | None], several: bool, name: str) -> None:
+    assert pick("a.py", present, several=several) == name

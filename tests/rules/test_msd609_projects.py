@@ -76,6 +76,20 @@ def test_file_that_was_not_named_is_not_touched(tmp_path: Path, file: str, impor
     assert (tmp_path / file).read_text() == CREATE
 
 
+def test_the_command_is_said_once_for_several_files(tmp_path: Path) -> None:
+    files = {
+        "train.py": both("from make import make", "make"),
+        "make.py": "from data import create\ndef make(path):\n    return create(path)\n",
+        "data.py": CREATE,
+    }
+    result = project(tmp_path, files)
+    said = [(f.path, f.message) for f in result.findings if f.status == REFUSED]
+    assert {path for path, _ in said} == {"make.py", "data.py"}
+    commands = [message for _, message in said if "ms-distify --in-place train.py" in message]
+    assert len(commands) == 1
+    assert {"make.py", "data.py"} <= set(commands[0].split())
+
+
 def test_relative_imports_inside_a_package(tmp_path: Path) -> None:
     files = {
         "train.py": both("from src.loaders import make", "make"),
