@@ -6,8 +6,9 @@ import stat
 import sys
 import threading
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
@@ -32,6 +33,20 @@ from .together import BugError, convert_together, settings_for
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 tools = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
+
+
+class GlobalBatch(str, Enum):
+    """What becomes of the batch size."""
+
+    GROW = "grow"
+    KEEP = "keep"
+
+
+class ScaleLr(str, Enum):
+    """What becomes of the learning rate."""
+
+    NONE = "none"
+    LINEAR = "linear"
 
 
 def _version(value: bool) -> None:
@@ -62,6 +77,24 @@ def convert_command(
         Optional[int],
         typer.Option("--seed", min=0, max=MAX_SEED, help="Seed to set where the program sets none (0)."),
     ] = None,
+    global_batch: Annotated[
+        Optional[GlobalBatch],
+        typer.Option("--global-batch", help="keep divides the batch size by the number of ranks (grow)."),
+    ] = None,
+    scale_lr: Annotated[
+        Optional[ScaleLr],
+        typer.Option("--scale-lr", help="linear multiplies the learning rate by the number of ranks (none)."),
+    ] = None,
+    warmup_epochs: Annotated[
+        Optional[int],
+        typer.Option(
+            "--warmup-epochs", min=0, max=9999, help="Epochs over which the rate rises to the scaled one (0)."
+        ),
+    ] = None,
+    quiet_ranks: Annotated[
+        Optional[bool],
+        typer.Option("--quiet-ranks/--no-quiet-ranks", help="Let rank 0 alone print.", show_default=False),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print refusals and errors only.")] = False,
     stdin_filename: Annotated[str, typer.Option("--stdin-filename", help="Name of standard input.")] = "<stdin>",
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a bug.")] = False,
@@ -72,8 +105,15 @@ def convert_command(
     """Convert what is named and exit with the code of DESIGN 4."""
     del version
     choice = Choice(output, in_place, dry_run, check, force, quiet)
+    chosen = {
+        "seed": seed,
+        "global_batch": global_batch and global_batch.value,
+        "scale_lr": scale_lr and scale_lr.value,
+        "warmup_epochs": warmup_epochs,
+        "quiet_ranks": quiet_ranks,
+    }
     try:
-        code = _run(paths, choice, seed, stdin_filename)
+        code = _run(paths, choice, chosen, stdin_filename)
     except Stop as stop:
         tell(f"ms-distify: {stop}")
         code = stop.code
@@ -96,20 +136,20 @@ def convert_command(
     raise typer.Exit(code)
 
 
-def _run(paths: list[str], choice: Choice, seed: Optional[int], stdin_filename: str) -> int:
+def _run(paths: list[str], choice: Choice, chosen: dict[str, Any], stdin_filename: str) -> int:
     modes = [choice.output is not None, choice.in_place, choice.looks]
     if choice.in_place and sum(modes) > 1:
         raise Stop("choose one of -o, --in-place and --dry-run/--check; these go with -o, but not with --in-place")
     if paths == ["-"]:
         if choice.output is not None or choice.in_place:
             raise Stop("standard input is converted to standard output; -o and --in-place do not go with it")
-        return _standard_input(choice, seed, stdin_filename)
+        return _standard_input(choice, chosen, stdin_filename)
     if "-" in paths:
         raise Stop("standard input (-) does not go with other files")
     if choice.output is not None and (len(paths) > 1 or os.path.isdir(paths[0])):
         from .project_output import copy_project, project_folder
 
-        return copy_project(project_folder(paths, choice.output), choice, seed)
+        return copy_project(project_folder(paths, choice.output), choice, chosen)
     files = _files(paths)
     if not any(modes):
         path = Path(paths[0])
@@ -118,8 +158,8 @@ def _run(paths: list[str], choice: Choice, seed: Optional[int], stdin_filename: 
     if not files:
         tell(f"no Python files in {' '.join(paths)}")
     with progress(len(files), shown=not choice.quiet) as advance:
-        together = convert_together(files, seed, recheck=not choice.looks, advance=advance)
-    for line in together.failures:  # the other files have their own right to a report
+        together = convert_together(files, chosen, recheck=not choice.looks, advance=advance)
+    for line in dict.fromkeys(together.failures):  # the other files have their own right to a report
         tell(f"ms-distify: {line}")
     code = deliver(together, choice)
     return USAGE if together.failures else code
@@ -155,10 +195,10 @@ def _below(folder: str) -> Iterator[Path]:
         yield from (Path(here, name) for name in files if name.endswith(".py"))
 
 
-def _standard_input(choice: Choice, seed: Optional[int], name: str) -> int:
+def _standard_input(choice: Choice, chosen: dict[str, Any], name: str) -> int:
     source = sys.stdin.buffer.read() if sys.stdin is not None else b""
     file = Path(name) if name != "<stdin>" else None
-    settings = settings_for((file.resolve().parent if file else Path.cwd()), seed)
+    settings = settings_for((file.resolve().parent if file else Path.cwd()), chosen)
     try:
         result = convert(source, name, settings, file=file, recheck=not choice.looks)
     except InputError as error:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from .convert import Conversion
 from .delivery import Choice, exit_code, launcher_mode, report, show_diffs, shown
@@ -61,7 +62,7 @@ def project_folder(paths: list[str], output: Path) -> Path:
     )
 
 
-def copy_project(root: Path, choice: Choice, seed: int | None) -> int:
+def copy_project(root: Path, choice: Choice, chosen: Mapping[str, Any] | None) -> int:
     """Convert the programs of a project in a copy of it, say what was done, and return the exit code.
 
     Raises:
@@ -76,14 +77,14 @@ def copy_project(root: Path, choice: Choice, seed: int | None) -> int:
         tell(f"no Python files in {root}")
     veto = partial(_leads_back, root=found.root, output=Path(os.path.realpath(output)))
     with progress(len(files), shown=not choice.quiet) as advance:
-        together = convert_together(files, seed, recheck=not choice.looks, veto=veto, advance=advance)
+        together = convert_together(files, chosen, recheck=not choice.looks, veto=veto, advance=advance)
     for line in together.failures:
         tell(f"ms-distify: {line}")
     programs = [(file, result) for file, result in together.results if result.trains and not result.refused]
     results = [result for _, result in together.results]
     report(results, choice, copied=bool(programs) and not choice.looks)
     if programs:
-        launchers = _launchers(found, programs, together, seed, force=choice.force)
+        launchers = _launchers(found, programs, together, chosen, force=choice.force)
         made = {path.relative_to(found.root).as_posix(): Made(content) for path, content in together.contents.items()}
         changed = len(made)
         made.update({launcher.path: launcher.made for launcher in launchers})
@@ -165,7 +166,12 @@ def _size(size: int) -> str:
 
 
 def _launchers(
-    found: Survey, programs: list[tuple[Path, Conversion]], together: Together, seed: int | None, *, force: bool
+    found: Survey,
+    programs: list[tuple[Path, Conversion]],
+    together: Together,
+    chosen: Mapping[str, Any] | None,
+    *,
+    force: bool,
 ) -> list[Launcher]:
     """Return a launcher for each program: of its folder, or where that has several programs of its own name.
 
@@ -181,7 +187,7 @@ def _launchers(
         place = os.path.join(folder, beside.pick(name, {}, several=in_folder[folder] > 1 or taken))
         if not force and _foreign(found, place):
             raise Stop(f"{place}: is the name of {path}'s launcher; rename it or use --force")
-        ranks = settings_for(file.resolve().parent, seed).ranks
+        ranks = settings_for(file.resolve().parent, chosen).ranks
         content = together.contents.get(file.resolve(), result.original)
         text = beside.render_for(Path(path), content, default_ranks=ranks)
         mode = launcher_mode(file.stat().st_mode & 0o777)

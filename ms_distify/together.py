@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Union
+from typing import Any, Union
 
 from .convert import Conversion, InputError, convert
 from .cores import run_all
@@ -39,21 +39,21 @@ class Together:
     failures: tuple[str, ...] = ()
 
 
-def settings_for(folder: Path, seed: int | None) -> Settings:
+def settings_for(folder: Path, chosen: Mapping[str, Any] | None) -> Settings:
     """Return the settings that hold in a folder, with the command line's over them.
 
     Raises:
-        Stop: they cannot be read.
+        Stop: they cannot be read, or do not go together.
     """
     try:
-        return from_pyproject(folder).over(seed=seed)
+        return from_pyproject(folder).over(**(chosen or {}))
     except SettingsError as error:
         raise Stop(str(error)) from None
 
 
 def convert_together(
     files: Sequence[Path],
-    seed: int | None,
+    chosen: Mapping[str, Any] | None,
     *,
     recheck: bool = True,
     veto: Callable[[Path, Conversion], Finding | None] = lambda file, result: None,
@@ -66,7 +66,7 @@ def convert_together(
 
     Args:
         files: what the user named.
-        seed: the seed on the command line, if any.
+        chosen: the settings on the command line, if any.
         recheck: whether conversions are checked as before writing.
         veto: returns why a program that could be converted is refused all the same, if so.
         advance: called whenever one more file is done.
@@ -76,7 +76,7 @@ def convert_together(
     """
     files = list({file.resolve(): file for file in reversed(files)}.values())[::-1]
     named = frozenset(file.resolve() for file in files)
-    work = partial(_convert_file, seed=seed, named=named, recheck=recheck)
+    work = partial(_convert_file, chosen=chosen, named=named, recheck=recheck)
     # Reading a file is nothing against pickling it: those that never say mindspore stay here.
     concerned = [file for file in files if _says_mindspore(file)]
     done: dict[Path, Conversion | str] = dict(zip(concerned, run_all(work, concerned, advance)))
@@ -90,7 +90,7 @@ def convert_together(
         finding = veto(file, result) if result.trains and not result.refused else None
         if finding is not None:
             results[number] = (file, _refused(result, finding))
-    return _combined(results, seed, named, recheck, failures)
+    return _combined(results, chosen, named, recheck, failures)
 
 
 def _says_mindspore(file: Path) -> bool:
@@ -103,7 +103,7 @@ def _says_mindspore(file: Path) -> bool:
 def _convert_file(
     file: Path,
     *,
-    seed: int | None,
+    chosen: Mapping[str, Any] | None,
     named: frozenset[Path],
     recheck: bool,
     overlay: Mapping[Path, bytes] | None = None,
@@ -113,7 +113,7 @@ def _convert_file(
     try:
         source = overlay.get(file.resolve())
         source = file.read_bytes() if source is None else source
-        settings = settings_for(file.resolve().parent, seed)
+        settings = settings_for(file.resolve().parent, chosen)
         return convert(source, str(file), settings, file=file, named=named, recheck=recheck, overlay=overlay)
     except OSError as error:
         return f"{file}: {reason(error)}"
@@ -125,12 +125,12 @@ def _convert_file(
 
 def _combined(
     results: list[tuple[Path, Conversion]],
-    seed: int | None,
+    chosen: Mapping[str, Any] | None,
     named: frozenset[Path],
     recheck: bool,
     failures: tuple[str, ...],
 ) -> Together:
-    again = partial(_convert_file, seed=seed, named=named)
+    again = partial(_convert_file, chosen=chosen, named=named)
     while True:  # every round but the last refuses one more program
         attempt = _Attempt(results)
         refusal = attempt.run(again, recheck)

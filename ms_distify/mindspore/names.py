@@ -33,6 +33,10 @@ CHECKPOINT_CONFIG = "mindspore.CheckpointConfig"
 EXPORT = "mindspore.export"
 IDENTITY = "mindspore.nn.Identity"
 CONTEXT = "mindspore.context"
+LR_SCHEDULE = "mindspore.nn.learning_rate_schedule.LearningRateSchedule"
+MINIMUM = "mindspore.ops.Minimum"
+# The callback that sets the learning rate of a step.
+RATE_SCHEDULER = "mindspore.LearningRateScheduler"
 DATASET = "mindspore.dataset"
 DATASET_SEED = "mindspore.dataset.config.set_seed"
 BATCH_NORMS = tuple(f"mindspore.nn.BatchNorm{suffix}" for suffix in ("1d", "2d", "3d", ""))
@@ -115,6 +119,10 @@ VARYING_CALLS = frozenset({"time.time", "time.time_ns", "time.perf_counter", "os
                            "uuid.uuid1", "datetime.datetime.now", "random.randint", "random.random",
                            "random.randrange", "random.getrandbits", "numpy.random.randint",
                            "secrets.randbelow"})  # fmt: skip
+
+# Progress bars that take ``disable``.
+PROGRESS_BARS = frozenset({"tqdm", "tqdm.tqdm", "tqdm.trange", "tqdm.auto.tqdm", "tqdm.auto.trange", "tqdm.notebook.tqdm",
+                           "tqdm.autonotebook.tqdm", "tqdm.std.tqdm", "tqdm.rich.tqdm"})  # fmt: skip
 
 # Dataset methods that give an iterator over the rows, not a dataset.
 ITERATORS = frozenset({"create_tuple_iterator", "create_dict_iterator"})

@@ -7,6 +7,7 @@ import libcst as cst
 from ..mindspore import names
 from ..model import Define, Edit, Need, Wrap
 from ..reading.script import Script
+from .number_helpers import BATCH, RATE, WARMUP
 from .shards import Supply
 from .startup import Startup
 
@@ -115,7 +116,11 @@ _KINDS = {
     "sampled": ("shard_sampled", _SAMPLED, {"sampler": names.DISTRIBUTED_SAMPLER}),
     "drawn": ("shard_draws", _DRAWN, {}),
     "source": ("shard_source", _SOURCE, {"types": "types", "itertools": "itertools"}),
-}
+    "batch": ("batch_per_rank", BATCH, {}),
+    "rate": ("scale_learning_rate", RATE, {"schedule": names.LR_SCHEDULE, "tensor": names.TENSOR}),
+    "warmup": ("warm_up_learning_rate", WARMUP, {
+        "schedule": names.LR_SCHEDULE, "tensor": names.TENSOR, "minimum": names.MINIMUM}),
+}  # fmt: skip
 
 
 class Helpers:
@@ -138,6 +143,28 @@ class Helpers:
         # The span of an expression leaves out its brackets, and a generator expression must keep its own.
         left, right = ("((", ")") if isinstance(node, cst.GeneratorExp) else ("(", "")
         return [*define, Wrap(script, node, name + left, f"{right}, {supply.size}, {supply.rank})")]
+
+    def apply(
+        self, kind: str, script: Script, node: cst.BaseExpression, *more: str, needs: tuple[Need, ...] = ()
+    ) -> list[Edit]:
+        """Return the edits that pass an expression through a helper, with further arguments.
+
+        Args:
+            kind: "batch" (for a batch size), "rate" or "warmup" (for a learning rate).
+            script: the file of ``node``.
+            node: the expression.
+            more: the arguments behind it.
+            needs: the imports that these take.
+        """
+        name, define = self._define(kind, script)
+        # The span of an expression leaves out its brackets, and a generator expression must keep its own.
+        left, right = ("((", "))") if isinstance(node, cst.GeneratorExp) else ("(", ")")
+        return [*define, Wrap(script, node, name + left, f"{right[1:]}, {', '.join(more)})", needs)]
+
+    def call(self, kind: str, script: Script, *arguments: str) -> tuple[str, tuple[Edit, ...]]:
+        """Return a call of a helper as text, and the edits that define it."""
+        name, define = self._define(kind, script)
+        return f"{name}({', '.join(arguments)})", define
 
     def wait(self, script: Script, what: str) -> tuple[str, tuple[Edit, ...]]:
         """Return the line that makes all ranks wait for rank 0, and the edits that define what it calls.
@@ -215,4 +242,20 @@ class Helpers:
         )
 
 
-__all__ = ["Helpers"]
+def calls_helper(kind: str, script: Script, node: cst.CSTNode) -> bool:
+    """Whether an expression is a call of a helper that an earlier run put into the file."""
+    wanted, template, _ = _KINDS[kind]
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Name):
+        return False
+    head = template.split('"""')[1].split()
+    return node.func.value.startswith(wanted) and any(
+        isinstance(binding.node, cst.FunctionDef) and head == _docstring(script, binding.node).split()
+        for binding in script.bindings.module.bindings.get(node.func.value, [])
+    )
+
+
+def _docstring(script: Script, function: cst.FunctionDef) -> str:
+    return next(iter(script.tree.text(function).split('"""')[1:2]), "")
+
+
+__all__ = ["Helpers", "calls_helper"]

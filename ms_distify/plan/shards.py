@@ -111,6 +111,24 @@ class Shards:
         finally:
             self._all_the_way = False
 
+    def supply_step(
+        self, script: Script, call: cst.Call, ways: list[tuple[Edge, ...]], given: Given = (None, None)
+    ) -> Supply:
+        """Return what size and rank are called at a dataset method on the way of a training dataset.
+
+        Args:
+            script: the file of ``call``.
+            call: the call of the method.
+            ways: for each training, the calls between it and ``call``, outermost first.
+            given: what the constructor in the same function passes for size and rank.
+
+        Raises:
+            CannotReachError: somewhere on the way nothing can be passed on.
+        """
+        supply = self.supply_at(script, call, ways, given)
+        self._keep_numbers(script, supply, given, ways[0])
+        return supply
+
     def fill(self, site: Site, given: Given) -> Supply:
         """Pass rank and size through the parameters that the constructor's function has for them, and nobody fills.
 

@@ -123,7 +123,7 @@ class Speller:
 
 
 def _is(binding: Binding, qualified: str) -> bool:
-    return binding.kind == "import" and names.canonical(binding.qualified or "") == qualified
+    return binding.kind == "import" and names.canonical(binding.qualified or "") == names.canonical(qualified)
 
 
 def _shadowed(name: str, scope: Scope, home: Scope | None = None) -> bool:

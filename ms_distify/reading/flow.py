@@ -115,7 +115,7 @@ class Flow:
                 self._steps = _MAX_STEPS
                 self._partly.clear()
         unique = {
-            (o.node, o.kind, o.qualified, o.calls, o.selectors, o.methods, o.parts, o.entries, o.partials): o
+            (o.node, o.kind, o.qualified, o.calls, o.selectors, o.methods, o.parts, o.entries, o.partials, o.ways): o
             for o in walked
         }
         found = list(unique.values())
@@ -175,9 +175,13 @@ class Flow:
             return
         for origin in self.origins(at.script, node, at.calls, at.selectors):
             if at.methods or at.parts or at.entries:
-                entries = at.entries + origin.entries
+                entries, ways = at.entries + origin.entries, at.ways + origin.ways
                 origin = replace(
-                    origin, methods=at.methods + origin.methods, parts=at.parts + origin.parts, entries=entries
+                    origin,
+                    methods=at.methods + origin.methods,
+                    parts=at.parts + origin.parts,
+                    entries=entries,
+                    ways=ways,
                 )
             yield origin
 
@@ -227,7 +231,7 @@ class Flow:
         if literal(node.left) is not ... or literal(node.right) is not ... or not isinstance(node.operator, cst.Add):
             yield at.origin("unknown", node, reason="a computed value")
             return
-        at = replace(at, methods=(*at.methods, (at.script, node)))
+        at = at.through(node)
         yield from self.walk(node.left, at)
         yield from self.walk(node.right, at)
 

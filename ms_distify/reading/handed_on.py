@@ -61,7 +61,7 @@ def dataset_step(flow: Flow, node: cst.Call, callee: Origin, at: At) -> Iterator
     own = callee.qualified.startswith("mindspore.dataset.") and "()" not in callee.qualified
     if method is None or own or not (method.returns or method.name in names.ITERATORS):
         return None
-    inner = replace(at, methods=(*at.methods, (at.script, node)))
+    inner = at.through(node)
     if method.returns == "datasets":  # split(): whichever part, it comes from here
         kind, key = at.selectors[0] if at.selectors else ELEMENT
         index = key if kind == "item" and isinstance(key, int) else None
@@ -108,10 +108,10 @@ def library_call(flow: Flow, node: cst.Call, callee: Origin, at: At) -> Iterator
         for value in args if qualified in _OF_ALL else args[:1]:
             yield from flow.walk(value, at)
     elif qualified in names.DATASET_ZIP and (args or node.args):
-        inner = replace(at, methods=(*at.methods, (at.script, node)))
+        inner = at.through(node)
         yield from _parts(flow, (args or [node.args[0].value])[0], inner)
     elif qualified in wrappers.LOADERS and args:
-        for origin in flow.walk(args[0], replace(at, methods=(*at.methods, (at.script, node)))):
+        for origin in flow.walk(args[0], at.through(node)):
             yield at.origin("call", node, qualified) if origin.kind == "literal" else origin
     elif qualified in _CONTAINERS and at.selectors:
         yield from _container(flow, node, args, at)

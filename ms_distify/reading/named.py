@@ -63,7 +63,7 @@ def _augment(flow: Flow, node: cst.AugAssign, binding: Binding, at: At) -> Itera
     pending, gathered = [node], [node]
     while pending:
         current = pending.pop()
-        joined = replace(at, methods=(*at.methods, (at.script, current)))
+        joined = at.through(current)
         yield from flow.walk(current.value, joined)
         for earlier in at.script.bindings.reaching(current, binding.scope, binding.name):
             if not isinstance(earlier.node, cst.AugAssign):

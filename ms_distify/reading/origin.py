@@ -77,6 +77,7 @@ class Origin:
         parts: parts of ``split`` calls passed on the way back, last split first.
         entries: what containers are asked for on the way back, last asked first.
         partials: calls of ``functools.partial`` passed on the way back, outermost first; for functions.
+        ways: for each of ``methods``, the calls walked into on the way to it, outermost first.
     """
 
     kind: str
@@ -90,6 +91,7 @@ class Origin:
     parts: tuple[Part, ...] = ()
     entries: tuple[Entry, ...] = ()
     partials: tuple[tuple[Script, cst.Call], ...] = ()
+    ways: tuple[tuple[Edge, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -102,11 +104,16 @@ class At:
     methods: tuple[Step, ...] = ()
     parts: tuple[Part, ...] = ()
     entries: tuple[Entry, ...] = ()
+    ways: tuple[tuple[Edge, ...], ...] = ()
+
+    def through(self, node: cst.CSTNode) -> At:
+        """Return the state behind a dataset method or function."""
+        return replace(self, methods=(*self.methods, (self.script, node)), ways=(*self.ways, self.calls))
 
     def origin(self, kind: str, node: cst.CSTNode, qualified: str = "", reason: str = "") -> Origin:
         """Return the origin in which the walk ends here."""
-        passed = (self.methods, reason, self.parts, self.entries)
-        return Origin(kind, self.script, node, qualified, self.calls, self.selectors, *passed)
+        passed = (self.calls, self.selectors, self.methods, reason, self.parts, self.entries)
+        return Origin(kind, self.script, node, qualified, *passed, ways=self.ways)
 
     def taking(self, *selectors: Selector) -> At:
         """Return the state with these selectors to take instead."""

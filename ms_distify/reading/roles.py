@@ -39,6 +39,7 @@ class Use:
         methods: the dataset methods between them, last applied first.
         parts: the parts of ``split`` calls between them, last split first.
         entries: what containers are asked for between them, last asked first.
+        ways: for each of ``methods``, the calls between the consumer and it, outermost first.
     """
 
     role: str
@@ -49,6 +50,7 @@ class Use:
     methods: tuple[tuple[Script, cst.CSTNode], ...]
     parts: tuple[Part, ...] = ()
     entries: tuple[Entry, ...] = ()
+    ways: tuple[tuple[Edge, ...], ...] = ()
 
     @property
     def way(self) -> Way:
@@ -161,7 +163,7 @@ class Roles:
             if site is None:
                 lost.append(origin)
                 continue
-            passed = (origin.calls, origin.methods, origin.parts, origin.entries)
+            passed = (origin.calls, origin.methods, origin.parts, origin.entries, origin.ways)
             site.uses.append(Use(sink.role, sink.script, sink.node, how, *passed))
             if sink.role == "train":
                 self._fed.add(sink.node)

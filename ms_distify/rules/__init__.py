@@ -17,6 +17,7 @@ from functools import lru_cache
 import libcst as cst
 
 from ..model import CHANGED, KEPT, NOTED, REFUSED, Decision, Edit, Finding, Need, texts
+from ..plan.batches import Batches
 from ..plan.files import Files
 from ..plan.files_edits import prepare
 from ..plan.helpers import Helpers
@@ -48,6 +49,7 @@ class Context:
         self.stamps: list[Stamp] = []
         # for each call that prepares data: how rank 0 does it alone, or why not.
         self.prepared: dict[cst.Call, tuple[list[Edit], str]] = {}
+        self._batches: Batches | None = None
         self.decisions: list[Decision] = []
 
     @property
@@ -94,6 +96,18 @@ class Context:
         assert self.files is not None
         assert self._turns is not None
         return self._turns
+
+    @property
+    def batches(self) -> Batches:
+        """The calls that form the batches of training datasets."""
+        if self._batches is None:
+            self._batches = Batches(self.program)
+        return self._batches
+
+    @property
+    def keeps_batch(self) -> bool:
+        """Whether all ranks together take the batch that one card took, so that steps stay those of one card."""
+        return self.settings.global_batch == "keep" or self.batches.all_divided
 
     def role(self, site: Site) -> tuple[str, str]:
         """Return the role of a dataset ("train", "eval", "read" or "none") and how it is known."""
