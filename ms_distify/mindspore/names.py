@@ -39,6 +39,7 @@ MINIMUM = "mindspore.ops.Minimum"
 RATE_SCHEDULER = "mindspore.LearningRateScheduler"
 DATASET = "mindspore.dataset"
 DATASET_SEED = "mindspore.dataset.config.set_seed"
+DATASET_WORKERS = "mindspore.dataset.config.set_num_parallel_workers"
 BATCH_NORMS = tuple(f"mindspore.nn.BatchNorm{suffix}" for suffix in ("1d", "2d", "3d", ""))
 LOSSES = ("mindspore.nn.", "mindspore.ops.", "mindspore.mint.")
 # What computes at once and so needs a device.

@@ -165,7 +165,10 @@ class Batches:
         for parent in script.tree.ancestors(node):
             if isinstance(parent, cst.Call):
                 name = self.program.flow.qualified(script, parent) or _called(parent)
-                if name.rpartition(".")[2] in ("print", "info", "debug", "warning", "format") or _is_batch(parent):
+                if (
+                    name.rpartition(".")[2] in ("print", "info", "debug", "warning", "format")
+                    or method_name(script, parent) in BATCHES
+                ):
                     return True
                 if calls_helper("batch", script, parent):
                     return True

@@ -1,8 +1,9 @@
 """Numbers of rows and workers that mean something else on shards.
 
 ``num_samples`` and ``take`` count per shard once there are shards (FACTS 3); a last batch that is
-not dropped is smaller on every rank; ``num_parallel_workers`` is per rank. The code is left as it is, and
-each is noted.
+not dropped is smaller on every rank; ``num_parallel_workers``, of a dataset, of a step of its pipeline or of all of
+them, is per rank, and the ranks of one machine share its cores. The code is left as it is, and each is noted, with the number
+it comes to on the ranks that the launcher starts.
 
 Before and after (noted)::
 
@@ -15,9 +16,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ..mindspore import names
 from ..model import Decision
 from ..reading.pipeline import batching, method_name
-from ..reading.roles import Site
+from ..reading.roles import Site, argument
 from ..reading.script import Script
 from . import NOTED, REFUSED, Context, constructor_argument, decide, rule
 
@@ -37,6 +39,8 @@ def check(context: Context) -> Iterator[Decision]:
                 if node not in seen:
                     seen.add(node)
                     yield from _step(context, script, node)
+    for script, call, _ in context.program.calls(names.DATASET_WORKERS):
+        yield from _workers(context, script, argument(call, 0, "num"), "set_num_parallel_workers", seen)
 
 
 def _constructor(context: Context, site: Site) -> Iterator[Decision]:
@@ -47,16 +51,30 @@ def _constructor(context: Context, site: Site) -> Iterator[Decision]:
         message = f"num_samples={count} counts per shard: an epoch has up to {count} x ranks rows"
         yield decide(CODE, NOTED, site.script, samples, message)
     workers = constructor_argument(site, "num_parallel_workers")
-    if workers is not None and flow.constant(site.script, workers) is not None:
-        count = site.script.tree.text(workers)
-        message = f"num_parallel_workers={count} is per rank: {count} x ranks workers on this machine"
-        yield decide(CODE, NOTED, site.script, workers, message)
+    yield from _workers(context, site.script, workers, "num_parallel_workers", set())
+
+
+def _workers(
+    context: Context, script: Script, workers: cst.BaseExpression | None, what: str, seen: set[cst.CSTNode]
+) -> Iterator[Decision]:
+    """Note a number of workers, with what it comes to on all ranks of a machine."""
+    if workers is None or workers in seen:
+        return
+    seen.add(workers)
+    count, ranks = context.program.flow.constant(script, workers), context.settings.ranks
+    if count is None:
+        return
+    text = script.tree.text(workers)
+    example = f" (on {ranks} ranks {count * ranks})" if isinstance(count, int) and ranks > 1 else ""
+    message = f"{what}={text} is per rank: {text} x ranks workers share the cores of a machine{example}"
+    yield decide(CODE, NOTED, script, workers, message)
 
 
 def _step(context: Context, script: Script, node: cst.CSTNode) -> Iterator[Decision]:
     name = method_name(script, node)
     if not isinstance(node, cst.Call):
         return
+    yield from _workers(context, script, argument(node, None, "num_parallel_workers"), "num_parallel_workers", set())
     if name in ("take", "skip") and (name == "skip" or _skipped(context)):
         message = (
             f"{name}() counts per shard, so parts cut with take and skip would overlap; cut the source instead, "
@@ -66,8 +84,9 @@ def _step(context: Context, script: Script, node: cst.CSTNode) -> Iterator[Decis
     elif name == "take":
         message = f"{name}() counts per shard: its number holds for each rank"
         yield decide(CODE, NOTED, script, node, message)
-    elif (batch := batching(script, node)) is not None:
-        drop = batch[1]
+    elif name in ("batch", "padded_batch"):
+        told = batching(script, node)  # a loader of a library has its slots elsewhere
+        drop = told[1] if told is not None else argument(node, 1, "drop_remainder")
         if drop is None or context.program.flow.constant(script, drop) is False:
             message = "without drop_remainder=True the last batch of an epoch is smaller on every rank; consider it"
             yield decide(CODE, NOTED, script, node, message)

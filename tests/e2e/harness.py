@@ -85,9 +85,9 @@ def _run(command: list[str], folder: Path, env: dict[str, str], timeout: float) 
     return output
 
 
-def convert(script: Path, output: Path) -> str:
+def convert(script: Path, output: Path, *options: str) -> str:
     """Convert with the command a user types; return what it says."""
-    command = [sys.executable, "-m", "ms_distify", str(script), "-o", str(output)]
+    command = [sys.executable, "-m", "ms_distify", str(script), "-o", str(output), *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stderr
