@@ -15,10 +15,11 @@ from .differs import Differs
 from .flow import Flow
 from .gradients import Gradients
 from .many import ManyRanks
+from .origin import Origin
 from .project import Project
 from .roles import Roles
 from .script import Script
-from .timeline import Timeline
+from .timeline import INIT, Timeline
 from .tree import walk
 
 _PRAGMA = re.compile(r"#\s*ms-distify:\s*([a-z]+)\s*(?:\[([A-Z0-9,\s]*)\])?", re.IGNORECASE)
@@ -171,13 +172,48 @@ class Program:
                 key = part.slice[0].slice
                 if isinstance(key, cst.Index) and literal(key.value) in variables:
                     return str(literal(key.value))
-            elif isinstance(part, cst.Name) and literal(part) is ...:
-                for origin in self.flow.origins(script, part):
-                    if origin.kind in ("call", "unknown", "literal") and origin.node is not part:
-                        found = self._sources(origin.script, origin.node, calls, variables, seen)
-                        if found:
-                            return found
+            for origin in self._given(script, part, seen):
+                if origin.kind in ("call", "unknown", "literal") and origin.node is not part:
+                    found = self._sources(origin.script, origin.node, calls, variables, seen)
+                    if found:
+                        return found
         return ""
+
+    def _given(self, script: Script, node: cst.CSTNode, seen: set[cst.CSTNode]) -> list[Origin]:
+        """Return what a name, an attribute or a function of the program gives, one step back."""
+        if isinstance(node, cst.Name):
+            return self.flow.origins(script, node) if literal(node) is ... else []
+        if isinstance(node, cst.Attribute):  # `config.rank`, set by `config.rank = get_rank_id()`
+            found = self.flow.origins(script, node)
+            nodes = {origin.node for origin in found}
+            for home, target, value, _ in self.project.attribute_assignments(node.attr.value):
+                if nodes & {origin.node for origin in self.flow.origins(home, value)}:
+                    if self._surely_set(home, target, value, seen):
+                        return found
+        elif isinstance(node, cst.Call) and not node.args and self.flow.targets(script, node):
+            return self.flow.origins(script, node)  # `get_rank_id()` of the program's own
+        return []
+
+    def _surely_set(
+        self, script: Script, target: cst.Attribute, value: cst.BaseExpression, seen: set[cst.CSTNode]
+    ) -> bool:
+        """Whether an attribute gets a value on the ranks of a launched program, whatever a configuration says."""
+        name, below = target.attr.value, script.tree.statement(target)
+        if below not in self.timeline.begun or any(_reads(part, name) for part in walk(value)):
+            return False
+        inits = {event.node for event in self.timeline.of(INIT)}
+        for parent in script.tree.ancestors(below):
+            if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
+                return True
+            if isinstance(parent, cst.If) and below is not parent.test:
+                other = parent.orelse if below is parent.body else parent.body
+                starts = any(part in inits for part in walk(below))
+                both = other is not None and any(_sets(part, name) for part in walk(other))
+                ranks = bool(self._sources(script, parent.test, names.RANK_CALLS, names.RANK_VARIABLES, seen))
+                if not (starts or both or ranks):
+                    return False
+            below = parent
+        return True
 
     def guarded_by_rank(self, script: Script, node: cst.CSTNode) -> bool:
         """Whether ``node`` runs only under a condition that depends on the rank."""
@@ -222,3 +258,11 @@ class Program:
                     line = script.source.line(match.start())
                     found.setdefault(line, []).append((match.group(1).lower(), codes))
         return found
+
+
+def _reads(node: cst.CSTNode, name: str) -> bool:
+    return isinstance(node, cst.Attribute) and node.attr.value == name
+
+
+def _sets(node: cst.CSTNode, name: str) -> bool:
+    return isinstance(node, cst.AssignTarget) and _reads(node.target, name)
