@@ -52,7 +52,9 @@ def test_the_command_line_comes_first(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 WRONG = [
-    pytest.param("sead = 1\n", "no setting 'sead'; there are ranks, seed", id="unknown key"),
+    pytest.param(
+        "sead = 1\n", "no setting 'sead'; there are global_batch, quiet_ranks, ranks, scale_lr, seed", id="unknown key"
+    ),
     pytest.param("seed = 'x'\n", "seed must be a whole number", id="text"),
     pytest.param("seed = 1.5\n", "seed must be a whole number", id="fraction"),
     pytest.param("seed = true\n", "seed must be a whole number", id="truth value"),
@@ -60,6 +62,8 @@ WRONG = [
     pytest.param("seed = 4294967296\n", "seed must be a whole number", id="seed too large"),
     pytest.param("ranks = 0\n", "ranks must be a whole number", id="no ranks"),
     pytest.param("ranks = 10000\n", "ranks must be a whole number", id="too many ranks"),
+    pytest.param("global_batch = 'shrink'\n", 'global_batch must be "grow" or "keep"', id="unknown word"),
+    pytest.param("quiet_ranks = 1\n", "quiet_ranks must be true or false", id="no truth value"),
     pytest.param("ranks = [8]\n", "ranks must be a whole number", id="list"),
     pytest.param("seed = \n", "pyproject.toml: ", id="no TOML"),
     pytest.param("seed = 1\nseed = 2\n", "pyproject.toml: ", id="twice"),
@@ -77,6 +81,42 @@ def test_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, says:
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, b"", 1)
     assert says in ran.err
     assert (tmp_path / "train.py").read_text() == PROGRAM
+
+
+KEEP, LINEAR = "global_batch = 'keep'\n", "scale_lr = 'linear'\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "says"),
+    [
+        pytest.param("", ["--global-batch", "keep", "--scale-lr", "linear"], "does not go with", id="both on the line"),
+        pytest.param(HEAD + KEEP, ["--scale-lr", "linear"], "does not go with", id="one in the file"),
+        pytest.param(HEAD + KEEP + LINEAR, [], "does not go with", id="both in the file"),
+        pytest.param("", ["--warmup-epochs", "2"], "needs --scale-lr", id="warm-up of nothing"),
+        pytest.param("", ["--scale-lr", "square"], "square", id="unknown scaling"),
+    ],
+)
+def test_what_does_not_go_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, options: list[str], says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text(text)
+    (tmp_path / "train.py").write_text(PROGRAM)
+    ran = run("train.py", "--in-place", *options)
+    assert ran.code == 2
+    assert says in ran.err
+    assert (tmp_path / "train.py").read_text() == PROGRAM
+
+
+def test_options_win_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text(HEAD + KEEP + "quiet_ranks = true\n")
+    (tmp_path / "train.py").write_text(PROGRAM)
+    assert b"sys.stdout" in run("train.py", "--dry-run").out
+    other = run("train.py", "--dry-run", "--global-batch", "grow", "--scale-lr", "linear", "--no-quiet-ranks").out
+    assert b"scale_learning_rate" in other
+    assert b"batch_per_rank" not in other
+    assert b"sys.stdout" not in other
 
 
 def test_not_a_table_and_not_utf8(tmp_path: Path) -> None:

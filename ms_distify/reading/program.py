@@ -185,12 +185,14 @@ class Program:
             return self.flow.origins(script, node) if literal(node) is ... else []
         if isinstance(node, cst.Attribute):  # `config.rank`, set by `config.rank = get_rank_id()`
             found = self.flow.origins(script, node)
-            nodes = {origin.node for origin in found}
-            for home, target, value, _ in self.project.attribute_assignments(node.attr.value):
-                if nodes & {origin.node for origin in self.flow.origins(home, value)}:
-                    if self._surely_set(home, target, value, seen):
-                        return found
-        elif isinstance(node, cst.Call) and not node.args and self.flow.targets(script, node):
+            sure = {
+                origin.node
+                for home, target, value, _ in self.project.attribute_assignments(node.attr.value)
+                if self._surely_set(home, target, value, seen)
+                for origin in self.flow.origins(home, value)
+            }
+            return [origin for origin in found if origin.node in sure]
+        if isinstance(node, cst.Call) and not node.args and self.flow.targets(script, node):
             return self.flow.origins(script, node)  # `get_rank_id()` of the program's own
         return []
 
