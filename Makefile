@@ -74,10 +74,11 @@ types: setup
 	@MYPYPATH=ms_distify/verify/watch "$(BIN)/mypy" -m sitecustomize -p ms_distify_watch
 
 unit: setup
-	@"$(BIN)/python" -m pytest -q -m 'not e2e'
+	@"$(BIN)/python" -m pytest -q -n auto -m 'not e2e'
 
-test: setup lint types
-	@"$(BIN)/python" -m pytest
+# The unit tests share the cores; those with ranks need them for themselves.
+test: setup lint types unit
+	@"$(BIN)/python" -m pytest -m e2e
 
 bench: setup
 	@"$(BIN)/python" benchmarks/parse_ratio.py
