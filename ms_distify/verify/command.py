@@ -178,16 +178,19 @@ class _Verification:
             ended = self._start("original", converted=False).wait(self.wish.timeout)
             original = self._process("original", "one")
             _must_have_trained(original, ended, "the original on one card")
-        alone = None if self.wish.only else self._start("alone", converted=True)
-        if alone is not None:
-            self.say("running the converted program on one card")
-            alone.wait(self.wish.timeout)
-        self.say(f"running it on {self.wish.ranks} ranks")
+        self.say(f"running the converted program on {self.wish.ranks} ranks")
         ended = self._start("ranks", converted=True, ranks=self.wish.ranks).wait(self.wish.timeout)
         ranks = [self._process("ranks", str(rank)) for rank in range(self.wish.ranks)]
         if not all(rank.events for rank in ranks):
             raise CouldNotRun(_why(ended, f"{self.wish.ranks} ranks", None))
+        alone: Running | None = None
+        if not self.wish.only:
+            # Beside the next run: neither of the two is timed.
+            self.say("running the converted program on one card")
+            alone = self._start("alone", converted=True)
         reference, why = self._reference(original, ranks)
+        if alone is not None:
+            alone.wait(self.wish.timeout)
         runs = Runs(ranks, original, self._process("alone", "one") if alone else None, reference, why, self.wish.strict)
         if not any(rank.steps for rank in ranks) and not any(rank.first("error") for rank in ranks):
             raise CouldNotRun(_why(ended, f"{self.wish.ranks} ranks", ranks[0]))
