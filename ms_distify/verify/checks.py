@@ -7,9 +7,11 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from .compare import Distance, courses, equal_ranks
+from .compare import Distance, batch_loss, courses, equal_ranks
 from .outcome import DIFFERS, NOT_COMPARED, NOTED, OK, Check, Curves
 from .records import Process
+
+_PARTS = {2: "half", 3: "third", 4: "quarter"}
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class Runs:
         alone: the converted program on one card.
         reference: the original on one card at N times the batch, on the rows that the ranks read.
         why_no_reference: why there is none, or how it failed.
+        divided: whether the reference's gradients were divided by the number of ranks, for its loss adds up rows.
         strict: whether what cannot be compared counts as a difference.
     """
 
@@ -30,6 +33,7 @@ class Runs:
     alone: Process | None = None
     reference: Process | None = None
     why_no_reference: str = ""
+    divided: bool = False
     strict: bool = False
 
 
@@ -38,7 +42,7 @@ def check_all(runs: Runs, work: Path, logs: Path) -> tuple[list[Check], Curves]:
     between, course = equal_ranks(runs.ranks)
     distances = courses(runs.reference, runs.ranks[0]) if runs.reference else []
     checks = [
-        starts(runs.ranks),
+        starts(runs.ranks, runs.original),
         equal_start(runs.ranks),
         shards(runs),
         course,
@@ -57,12 +61,12 @@ def check_all(runs: Runs, work: Path, logs: Path) -> tuple[list[Check], Curves]:
     return checks, curves
 
 
-def starts(ranks: list[Process]) -> Check:
+def starts(ranks: list[Process], original: Process | None = None) -> Check:
     """All ranks came up, and ``init`` before what must come behind it."""
     name = "starts"
     for rank in ranks:
         error = rank.first("error")
-        if error and not rank.over:
+        if error and not rank.over and not fails_too(original, error["type"]):
             place = f" at {_short(error['at'])}" if error["at"] else ""
             text = f"rank {rank.name} failed in step {rank.steps + 1}{place}: {error['type']}: {error['text']}"
             return Check(name, DIFFERS, text)
@@ -79,7 +83,17 @@ def starts(ranks: list[Process]) -> Check:
             event = early[0]
             text = f"the first {event['kind']} ({event['what']}, {_short(event['at'])}) was built before init()"
             return Check(name, DIFFERS, f"{text}; on Ascend init() has to come first")
-    return Check(name, OK, f"{len(ranks)} ranks came up, init() before the first Cell and Tensor", len(ranks))
+    text = f"{len(ranks)} ranks came up, init() before the first Cell and Tensor"
+    error = next((error for rank in ranks if not rank.over and (error := rank.first("error"))), None)
+    if error:
+        text += f"; they end with {error['type']} in step {min(rank.steps for rank in ranks) + 1}, as one card does"
+    return Check(name, OK, text, len(ranks))
+
+
+def fails_too(original: Process | None, kind: str) -> bool:
+    """Whether the original on one card fails with an error of this kind as well, before the watched steps are over."""
+    error = original.first("error") if original is not None and not original.over else None
+    return error is not None and error["type"] == kind
 
 
 def equal_start(ranks: list[Process]) -> Check:
@@ -241,6 +255,8 @@ def mathematics(runs: Runs, distances: list[Distance]) -> Check:
         return Check(name, DIFFERS, text, distances[0].largest)
     steps = len(distances) - 1
     last = distances[-1]
+    what = f"one card at {len(runs.ranks)} times the batch"
+    what += f" and a {_PARTS.get(len(runs.ranks), f'{len(runs.ranks)}th')} of the loss" if runs.divided else ""
     for step, distance in enumerate(distances[1:], 1):
         if not math.isfinite(distance.largest):
             if step == 1:
@@ -249,12 +265,37 @@ def mathematics(runs: Runs, distances: list[Distance]) -> Check:
             break
         if not distance.equal:
             text = (
-                f"differs from one card at {len(runs.ranks)} times the batch from step {step} on: {distance.where} by "
+                f"differs from {what} from step {step} on: {distance.where} by "
                 f"{distance.largest:.3g} ({distance.relative:.1%} of what training has changed)"
             )
+            why = _no_mean_of_ranks(runs)
+            if why:
+                return Check(name, DIFFERS if runs.strict else NOT_COMPARED, f"{why}; {text}", distance.largest)
             return Check(name, DIFFERS, text, distance.largest)
-    text = f"largest difference to one card at {len(runs.ranks)} times the batch over {steps} steps: {last.largest:.3g}"
+    text = f"largest difference to {what} over {steps} steps: {last.largest:.3g}"
+    if runs.divided:
+        text += "; the loss adds up rows, and ranks average their sums"
     return Check(name, OK, text, last.largest)
+
+
+def adds_up(runs: Runs, distances: list[Distance]) -> bool:
+    """Whether ranks part from one card while the loss adds up its rows, so that they have a part of its gradient."""
+    if runs.reference is None or len(distances) < 2 or all(distance.equal for distance in distances[1:]):
+        return False
+    found = batch_loss(runs.reference, runs.ranks)
+    return found is not None and found[0] == "sum"
+
+
+def _no_mean_of_ranks(runs: Runs) -> str:
+    """Say why one card at N times the batch is no measure, where the losses of step 1 tell."""
+    found = batch_loss(runs.reference, runs.ranks) if runs.reference else None
+    if found is None or found[0] != "other":
+        return ""
+    _, alone, mean = found
+    return (
+        f"with equal parameters and rows the loss of one card is {alone:.6g}, the mean of the ranks' {mean:.6g}: rows of a "
+        "batch count for each other's loss, or it draws random numbers"
+    )
 
 
 def one_reduction(ranks: list[Process]) -> Check:

@@ -16,7 +16,8 @@ from ..convert import convert
 from ..exits import Stop, reason
 from ..launch import render
 from ..settings import Settings
-from .checks import Runs, check_all
+from .checks import Runs, adds_up, check_all, fails_too
+from .compare import courses
 from .outcome import COULD_NOT_RUN, DIFFERENT, DIFFERS, PROVED, Curves, Outcome
 from .processes import Ended, Running
 from .records import Process, read_process
@@ -188,12 +189,16 @@ class _Verification:
             # Beside the next run: neither of the two is timed.
             self.say("running the converted program on one card")
             alone = self._start("alone", converted=True)
-        reference, why = self._reference(original, ranks)
+        reference, why = self._reference("reference", original, ranks)
         if alone is not None:
             alone.wait(self.wish.timeout)
-        runs = Runs(ranks, original, self._process("alone", "one") if alone else None, reference, why, self.wish.strict)
-        if not any(rank.steps for rank in ranks) and not any(rank.first("error") for rank in ranks):
-            raise CouldNotRun(_why(ended, f"{self.wish.ranks} ranks", ranks[0]))
+        one = self._process("alone", "one") if alone else None
+        runs = Runs(ranks, original, one, reference, why, strict=self.wish.strict)
+        if reference is not None and adds_up(runs, courses(reference, ranks[0])):
+            reference, why = self._reference("divided", original, ranks)
+            runs = replace(runs, reference=reference, why_no_reference=why, divided=True)
+        if not any(rank.steps for rank in ranks):
+            self._must_blame_ranks(original, ranks, ended)
         checks, curves = check_all(runs, self.base / "ranks" / "work", self.base / "ranks" / "record")
         wrong = [check for check in checks if check.status == DIFFERS]
         changes = tuple(
@@ -210,7 +215,23 @@ class _Verification:
             curves=curves,
         )
 
-    def _reference(self, original: Process | None, ranks: list[Process]) -> tuple[Process | None, str]:
+    def _must_blame_ranks(self, original: Process | None, ranks: list[Process], ended: Ended) -> None:
+        """Give up where ranks took no step and the program, or its data, is the reason rather than the conversion."""
+        many = f"{self.wish.ranks} ranks"
+        error = next((error for rank in ranks if (error := rank.first("error"))), None)
+        small = "made-up data sets are small: it may need a smaller batch" if self.wish.fake_data else ""
+        if error is not None:
+            if original is not None and fails_too(original, error["type"]):
+                why = _why(ended, f"the original on one card fails too, in step {original.steps + 1}", original)
+                raise CouldNotRun("; ".join(filter(None, [why, small])))
+            return
+        if original is not None and any(rank.first("iterator") and not rank.first("read") for rank in ranks):
+            more = small or "give it more data or a smaller batch"
+            raise CouldNotRun(f"{many}: a rank's part of the data does not fill one batch; {more}")
+        raise CouldNotRun(_why(ended, many, ranks[0]))
+
+    def _reference(self, name: str, original: Process | None, ranks: list[Process]) -> tuple[Process | None, str]:
+        """Run one card on the rows of all ranks; as "divided" with a part of the gradients, where they are of sums."""
         if original is None:
             return None, "there is no single-card program to compare with (--only)"
         training = ranks[0].training()
@@ -218,14 +239,17 @@ class _Verification:
             return None, "no step was seen that came after a read of a MindSpore dataset"
         known = original.iterators()
         enlarge = sorted({number for i in original.training() for number in known[i]["batches"][:1]})
-        self.say(f"running the original on one card at {self.wish.ranks} times the batch")
+        divided = name == "divided"
+        part = ", its gradients divided, for the loss adds up rows" if divided else ""
+        self.say(f"running the original on one card at {self.wish.ranks} times the batch{part}")
         folder = self.base / "ranks" / "record"
         more: dict[str, Any] = {
             "replay": {"folder": str(folder), "ranks": self.wish.ranks, "iterators": training},
             "enlarge": enlarge,
+            "divide": self.wish.ranks if divided else 1,
         }
-        ended = self._start("reference", converted=False, **more).wait(self.wish.timeout)
-        process = self._process("reference", "one")
+        ended = self._start(name, converted=False, **more).wait(self.wish.timeout)
+        process = self._process(name, "one")
         if not process.over and process.steps < ranks[0].steps:
             error = process.first("error")
             if error or not process.steps:
@@ -262,6 +286,7 @@ class _Verification:
             "steps": self.wish.steps,
             "factor": self.wish.ranks,
             "enlarge": [],
+            "divide": 1,
             "replay": None,
             "keep_batches": bool(ranks) and not self.wish.only,
             "drain": name in ("ranks", "original"),

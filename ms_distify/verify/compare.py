@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 # one whose length, over all parameters, is below the second part of the way that training went so far.
 ROUNDING = 1e-5
 ROUNDING_OF_WAY = 1e-3
+ROUNDING_OF_LOSS = 1e-4
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,25 @@ def equal_ranks(ranks: list[Process]) -> tuple[list[float], Check]:
     if not steps:
         return between, Check(name, NOT_COMPARED, "no training step was seen")
     return between, Check(name, OK, f"largest difference between ranks over {steps} steps: 0", 0.0)
+
+
+def batch_loss(one: Process, ranks: list[Process]) -> tuple[str, float, float] | None:
+    """Tell from the losses of step 1, where parameters are still equal, how a batch's loss comes from its rows.
+
+    Returns:
+        "mean" (of the rows), "sum" or "other" (rows count for each other, or random numbers are drawn), the loss of one
+        card on the rows of all ranks, and the mean of the ranks' losses; None where no losses were seen.
+    """
+    steps = [process.first("step") for process in (one, *ranks)]
+    losses = [step["loss"] for step in steps if step is not None and step["loss"] is not None]
+    if len(losses) <= len(ranks) or not all(math.isfinite(loss) for loss in losses):
+        return None
+    alone, mean = losses[0], sum(losses[1:]) / len(ranks)
+    close = [math.isclose(alone, whole, rel_tol=ROUNDING_OF_LOSS, abs_tol=1e-6) for whole in (mean, mean * len(ranks))]
+    if close[0]:
+        by_row = all(step is not None and step.get("by_row") for step in steps)
+        return "sum" if by_row else "mean", alone, mean
+    return "sum" if close[1] else "other", alone, mean
 
 
 def courses(one: Process, many: Process) -> list[Distance]:

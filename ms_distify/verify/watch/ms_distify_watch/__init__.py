@@ -29,6 +29,6 @@ def start(config_path: str) -> None:
     neutral.install(config, log, actions)
     made_up.install(config, log, actions)
     order.watch(log, actions)
-    course.watch(watched, actions)
+    course.watch(watched, actions, config["divide"])
     data.watch(config, watched, actions)
     after.install(actions, log)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import inspect
 import os
 import sys
 import time
@@ -40,6 +41,7 @@ class Course:
         self._last: list[Any] | None = None
         self._reads: list[tuple[int, int]] = []
         self._scalar: Any = None
+        self._vector: Any = None
         self._left: float | None = None
         self._spent = 0.0
         self._registered = False
@@ -66,8 +68,12 @@ class Course:
         """Some network or function ended at the top of the program with a value, which may be a loss."""
         first = value[0] if isinstance(value, (tuple, list)) and value else value
         shape = getattr(first, "shape", None)
-        if shape in ((), (1,)) and "Float" in str(getattr(first, "dtype", "")):
+        if "Float" not in str(getattr(first, "dtype", "")):
+            return
+        if shape in ((), (1,)):
             self._scalar = first
+        elif isinstance(shape, tuple) and len(shape) == 1:
+            self._vector = first
 
     def before_read(self) -> None:
         """The program asks for data: see what it did with what it got before."""
@@ -98,9 +104,11 @@ class Course:
         if all((new == old).all() or _both_nan(new, old) for new, old in zip(samples, self._last)):
             return
         self.steps += 1
-        loss = _number(self._scalar)
-        self._scalar = None
-        self.log.write("step", k=self.steps, reads=self._reads, loss=loss, seconds=self._spent)
+        # A loss of one number for each row has the gradient of their sum.
+        by_row = self._scalar is None and self._vector is not None
+        loss = _mean(self._vector if by_row else self._scalar)
+        self._scalar = self._vector = None
+        self.log.write("step", k=self.steps, reads=self._reads, loss=loss, by_row=by_row, seconds=self._spent)
         self._reads, self._spent = [], 0.0
         self._save(samples)
         if self.steps >= self.limit:
@@ -109,6 +117,7 @@ class Course:
 
     def _snapshot(self) -> None:
         self._reads, self._spent, self._scalar = self._reads[-8:], 0.0, None
+        self._vector = None
         self._save([_sample(parameter) for parameter in self._parameters])
 
     def _save(self, samples: list[Any]) -> None:
@@ -147,17 +156,17 @@ def _both_nan(new: Any, old: Any) -> bool:
     return bool(((new == old) | ((new != new) & (old != old))).all())
 
 
-def _number(value: Any) -> float | None:
+def _mean(value: Any) -> float | None:
     if value is None:
         return None
     try:
-        return float(value.asnumpy().reshape(-1)[0])
+        return float(value.asnumpy().mean())
     except (RuntimeError, TypeError, ValueError):
         return None
 
 
-def watch(course: Course, actions: Actions) -> None:
-    """Watch the optimizers, networks and compiled functions of a program, and how it ends."""
+def watch(course: Course, actions: Actions, divide: int) -> None:
+    """Watch the optimizers, networks and compiled functions of a program, and how it ends; divide gradients."""
     depth = [0]
 
     def outermost(cls: Any) -> None:
@@ -186,9 +195,14 @@ def watch(course: Course, actions: Actions) -> None:
 
     def optimizers(module: ModuleType) -> None:
         original = module.Optimizer.__init__
+        signature = inspect.signature(original)
 
         @functools.wraps(original)
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            if divide != 1 and "loss_scale" in signature.parameters:
+                bound = signature.bind_partial(self, *args, **kwargs)
+                bound.arguments["loss_scale"] = float(bound.arguments.get("loss_scale", 1.0)) * divide
+                args, kwargs = bound.args[1:], bound.kwargs
             original(self, *args, **kwargs)
             course.optimizer(self)
 
