@@ -21,7 +21,7 @@ from .compare import courses
 from .outcome import COULD_NOT_RUN, DIFFERENT, DIFFERS, PROVED, Curves, Outcome
 from .processes import Ended, Running
 from .records import Process, read_process
-from .work import make_copy, project_root
+from .work import link_neighbours, make_copy, project_root
 
 _LAUNCHER = "run_distribute_verify.sh"
 
@@ -263,6 +263,7 @@ class _Verification:
         """Start a run in a working copy of its own."""
         work = self.base / name / "work"
         make_copy(self.program.root, work)
+        beside = link_neighbours(self.program.root, work, self.wish.arguments)
         entry = self.program.script
         if converted:
             entry = self.program.entry
@@ -296,7 +297,7 @@ class _Verification:
             # Ranks have to be made equal by the program itself.
             "seed": None if ranks else self.settings.seed,
             "work": str(work),
-            "protect": [str(self.program.root)],
+            "protect": [str(self.program.root), *map(str, beside)],
             "began": self.began,
             **more,
         }

@@ -99,6 +99,8 @@ def _environment(python: str, settings: Path, device: str) -> dict[str, str]:
     env["PYTHONPATH"] = os.pathsep.join([str(WATCH), *filter(None, [env.get("PYTHONPATH")])])
     env["PYTHONDONTWRITEBYTECODE"] = env["PYTHONUNBUFFERED"] = "1"
     env["MS_DISTIFY_WATCH"] = str(settings)
+    # As the launcher has it: sets of strings in one order in all runs, for vocabularies are made of them.
+    env.setdefault("PYTHONHASHSEED", "0")
     env.setdefault("GLOG_v", "3")
     if device == "CPU":
         # Ranks share the cores; one thread each also adds up in one order.

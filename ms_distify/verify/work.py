@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -11,6 +12,8 @@ COPIED_FILE = 5_000_000
 COPIED_IN_ALL = 200_000_000
 # A folder without programs that holds more files than this is linked as a whole.
 MANY_FILES = 200
+_TEXTS = {".py", ".yaml", ".yml", ".sh", ".cfg", ".ini", ".toml"}
+_BESIDE = re.compile(r"(?:\.\./+)+([^/\\\s'\"]+)")
 _SKIPPED = {"__pycache__", "node_modules", ".git", ".hg", ".svn", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
 
 
@@ -52,6 +55,26 @@ def make_copy(root: Path, place: Path) -> None:
                     shutil.copy2(entry.path, there)
                 else:
                     there.symlink_to(os.path.realpath(entry.path))
+
+
+def link_neighbours(root: Path, place: Path, arguments: tuple[str, ...]) -> list[Path]:
+    """Link what a project reads from beside its folder ("../data") beside its copy; return what was linked.
+
+    Only names are linked that texts of the project, or the arguments, have behind "../".
+    """
+    named = {name for argument in arguments for name in _BESIDE.findall(argument)}
+    for folder, folders, files in os.walk(place):
+        folders[:] = [name for name in folders if not os.path.islink(os.path.join(folder, name))]
+        for name in files:
+            if os.path.splitext(name)[1] in _TEXTS:
+                named.update(_BESIDE.findall(Path(folder, name).read_text(encoding="utf-8", errors="replace")))
+    linked = []
+    for name in sorted(named - {"", ".", ".."}):
+        source, target = root.parent / name, place.parent / name
+        if source != root and source.exists() and not target.exists():
+            target.symlink_to(os.path.realpath(source))
+            linked.append(source.resolve())
+    return linked
 
 
 def _is_data(folder: Path) -> bool:
