@@ -328,6 +328,15 @@ def _must_have_trained(process: Process, ended: Ended, what: str) -> None:
         raise CouldNotRun(_why(ended, what, process))
 
 
+def _no_step(process: Process) -> str:
+    if not process.first("optimizer"):
+        return "no optimizer of MindSpore was built"
+    reads = sum(1 for _ in process.all("read"))
+    if not reads:
+        return "no batch was read from a MindSpore dataset"
+    return f"{reads} batches were read, and no parameter of an optimizer had changed"
+
+
 def _why(ended: Ended, what: str, process: Process | None) -> str:
     """Say why a run took no step, in one line, and what to give it."""
     what = f"{what}: " if what else ""
@@ -340,6 +349,6 @@ def _why(ended: Ended, what: str, process: Process | None) -> str:
         return f"{what}{error['type']}: {error['text']}{place}"
     if ended.status is None:
         return f"{what}not done after {ended.seconds:.0f} s; --timeout gives it more, --steps less to do"
-    if process is not None and process.first("exit"):
-        return f"{what}it ended without a training step that could be seen"
+    if process is not None and process.events and ended.status == 0:
+        return f"{what}it ended without a training step that could be seen: {_no_step(process)}"
     return f"{what}ended with {ended.status}: {ended.last_line()[:300]}"

@@ -1,0 +1,39 @@
+"""What is said where nothing can be compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ms_distify.verify.command import _why
+from ms_distify.verify.processes import Ended
+from ms_distify.verify.records import Process
+
+START: dict[str, Any] = {"e": "start"}
+OPTIMIZER: dict[str, Any] = {"e": "optimizer", "names": ["w"]}
+READ: dict[str, Any] = {"e": "read", "i": 0, "k": 0, "rows": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("status", "events", "said"),
+    [
+        pytest.param(0, [START], "no optimizer of MindSpore was built", id="no optimizer"),
+        pytest.param(0, [START, OPTIMIZER], "no batch was read", id="no data"),
+        pytest.param(0, [START, OPTIMIZER, READ, READ], "2 batches were read, and no parameter", id="zero gradients"),
+        pytest.param(None, [START, OPTIMIZER], "--timeout gives it more", id="too slow"),
+        pytest.param(3, [START, OPTIMIZER], "ended with 3: the last words", id="another status"),
+        pytest.param(0, [], "ended with 0: the last words", id="not a MindSpore program"),
+        pytest.param(
+            1,
+            [START, {"e": "error", "type": "OSError", "text": "no x.bin", "at": "/w/train.py:3"}],
+            "it: OSError: no x.bin (train.py:3)",
+            id="an error",
+        ),
+    ],
+)
+def test_why(tmp_path: Path, status: int | None, events: list[dict[str, Any]], said: str) -> None:
+    (tmp_path / "output.log").write_text("first\nthe last words\n\n")
+    ended = Ended(status, tmp_path / "output.log", 7.0)
+    assert said in _why(ended, "it", Process(tmp_path, "one", events))
