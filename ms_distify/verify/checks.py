@@ -273,6 +273,11 @@ def mathematics(runs: Runs, distances: list[Distance]) -> Check:
                 return Check(name, DIFFERS if runs.strict else NOT_COMPARED, f"{why}; {text}", distance.largest)
             return Check(name, DIFFERS, text, distance.largest)
     text = f"largest difference to {what} over {steps} steps: {last.largest:.3g}"
+    if not last.tells:
+        text = f"training has changed no parameter by more than {last.way:.3g}, which is little more than rounding"
+        return Check(name, DIFFERS if runs.strict else NOT_COMPARED, f"{text}; give it more --steps", last.largest)
+    if last.halves and last.relative:
+        text += f" ({last.relative:.1%} of what training has changed, in numbers of 16 bits)"
     if runs.divided:
         text += "; the loss adds up rows, and ranks average their sums"
     return Check(name, OK, text, last.largest)

@@ -14,10 +14,14 @@ if TYPE_CHECKING:
 
     Snapshot = dict[str, np.ndarray[Any, Any]]
 
-# Sums of another order differ in the last digits. A difference of any parameter below the first bound is that; and so is
-# one whose length, over all parameters, is below the second part of the way that training went so far.
-ROUNDING = 1e-5
+# Sums of another order differ in the last digits. A difference whose length, over all parameters, is below this part of
+# the way that training went so far is that (numbers of 16 bits: the second part).
 ROUNDING_OF_WAY = 1e-3
+ROUNDING_OF_HALVES = 3e-2
+# And so is one of no parameter more than this part of the largest way of any: not less than the first bound, where
+# parameters themselves are rounded, and not more than the second.
+ROUNDING_OF_ONE = 1e-2
+ROUNDING = (1e-6, 1e-5)
 ROUNDING_OF_LOSS = 1e-4
 
 
@@ -31,6 +35,8 @@ class Distance:
         apart: whether anything differs at all, by checksums of all elements.
         relative: length of the difference over the length of the way from the start; 0 where there is no start.
         count: how many parameters there are.
+        way: the largest change of any element from the start.
+        halves: whether the program calculates with 16 bits.
     """
 
     largest: float
@@ -38,19 +44,29 @@ class Distance:
     apart: bool
     relative: float
     count: int
+    way: float = 0.0
+    halves: bool = False
 
     @property
     def equal(self) -> bool:
         """Whether the difference is one of rounding."""
-        return self.largest <= ROUNDING or self.relative <= ROUNDING_OF_WAY
+        bound = min(max(ROUNDING_OF_ONE * self.way, ROUNDING[0]), ROUNDING[1])
+        return self.largest <= bound or self.relative <= (ROUNDING_OF_HALVES if self.halves else ROUNDING_OF_WAY)
+
+    @property
+    def tells(self) -> bool:
+        """Whether training went further than rounding goes, so that an equal end means something."""
+        return self.way > 2 * ROUNDING[0] or self.relative <= ROUNDING_OF_WAY
 
 
-def distance(first: Snapshot, second: Snapshot, start: Snapshot | None, names: list[str]) -> Distance:
+def distance(
+    first: Snapshot, second: Snapshot, start: Snapshot | None, names: list[str], *, halves: bool = False
+) -> Distance:
     """Return the distance of two snapshots."""
     import numpy as np
 
     keys = sorted(key for key in first if key != "checksums" and key in second)
-    largest, where, square, way = 0.0, "", 0.0, 0.0
+    largest, where, square, way, furthest = 0.0, "", 0.0, 0.0, 0.0
     for key in keys:
         if first[key].shape != second[key].shape:
             return Distance(math.inf, _name(names, key), True, math.inf, len(keys))
@@ -63,7 +79,9 @@ def distance(first: Snapshot, second: Snapshot, start: Snapshot | None, names: l
             largest, where = here, _name(names, key)
         if start is not None and key in start:
             square += float((apart**2).sum())
-            way += float(((one - start[key]) ** 2).sum())
+            moved = np.abs(one - start[key])
+            way += float((moved**2).sum())
+            furthest = max(furthest, float(moved.max()) if moved.size else 0.0)
     sums = first["checksums"], second["checksums"]
     same = sums[0].shape == sums[1].shape and bool((sums[0] == sums[1]).all())
     if same:
@@ -71,7 +89,7 @@ def distance(first: Snapshot, second: Snapshot, start: Snapshot | None, names: l
     elif not where and sums[0].shape == sums[1].shape:
         where = _name(names, keys[int(np.flatnonzero(sums[0] != sums[1])[0])])
     relative = math.sqrt(square / way) if way else 0.0 if not square else math.inf
-    return Distance(largest, where, not same, relative, len(keys))
+    return Distance(largest, where, not same, relative, len(keys), furthest, halves)
 
 
 def _name(names: list[str], key: str) -> str:
@@ -117,7 +135,8 @@ def batch_loss(one: Process, ranks: list[Process]) -> tuple[str, float, float] |
     if len(losses) <= len(ranks) or not all(math.isfinite(loss) for loss in losses):
         return None
     alone, mean = losses[0], sum(losses[1:]) / len(ranks)
-    close = [math.isclose(alone, whole, rel_tol=ROUNDING_OF_LOSS, abs_tol=1e-6) for whole in (mean, mean * len(ranks))]
+    part = ROUNDING_OF_HALVES if one.first("halves") else ROUNDING_OF_LOSS
+    close = [math.isclose(alone, whole, rel_tol=part, abs_tol=1e-6) for whole in (mean, mean * len(ranks))]
     if close[0]:
         by_row = all(step is not None and step.get("by_row") for step in steps)
         return "sum" if by_row else "mean", alone, mean
@@ -127,10 +146,11 @@ def batch_loss(one: Process, ranks: list[Process]) -> tuple[str, float, float] |
 def courses(one: Process, many: Process) -> list[Distance]:
     """Return the distances between one card and a rank, before the first step and after every one."""
     start = one.snapshot(0)
+    halves = one.first("halves") is not None
     found = []
     for step in range(min(one.steps, many.steps) + 1):
         first, second = one.snapshot(step), many.snapshot(step)
         if first is None or second is None:
             break
-        found.append(distance(first, second, start, one.parameters()))
+        found.append(distance(first, second, start, one.parameters(), halves=halves))
     return found

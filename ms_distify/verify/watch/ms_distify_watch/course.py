@@ -44,7 +44,7 @@ class Course:
         self._vector: Any = None
         self._left: float | None = None
         self._spent = 0.0
-        self._registered = False
+        self._registered = self._halves = False
 
     # -- what the program does ------------------------------------------------------------------------------------
 
@@ -63,6 +63,12 @@ class Course:
         if self._last is not None and new:
             self._last = None
             self._snapshot()
+
+    def halves(self) -> None:
+        """The program calculates with numbers of 16 bits."""
+        if not self._halves:
+            self._halves = True
+            self.log.write("halves", at=caller())
 
     def output(self, value: Any) -> None:
         """Some network or function ended at the top of the program with a value, which may be a loss."""
@@ -187,6 +193,27 @@ def watch(course: Course, actions: Actions, divide: int) -> None:
 
     def cells(module: ModuleType) -> None:
         outermost(module.Cell)
+        to_float = module.Cell.to_float
+
+        @functools.wraps(to_float)
+        def watched(self: Any, dst_type: Any) -> Any:
+            if str(dst_type).endswith("loat16"):
+                course.halves()
+            return to_float(self, dst_type)
+
+        module.Cell.to_float = watched
+
+    def precision(module: ModuleType) -> None:
+        for name, parameter in (("auto_mixed_precision", "amp_level"), ("build_train_network", "level")):
+            original = getattr(module, name)
+
+            def mixed(*args: Any, _original: Any = original, _level: str = parameter, **kwargs: Any) -> Any:
+                bound = inspect.signature(_original).bind_partial(*args, **kwargs)
+                if bound.arguments.get(_level, "O0") != "O0":
+                    course.halves()
+                return _original(*args, **kwargs)
+
+            setattr(module, name, functools.wraps(original)(mixed))
 
     def functions(module: ModuleType) -> None:
         for name in ("_JitExecutor", "_MindsporeFunctionExecutor"):
@@ -209,6 +236,7 @@ def watch(course: Course, actions: Actions, divide: int) -> None:
         module.Optimizer.__init__ = __init__
 
     actions.after("mindspore.nn.cell", cells)
+    actions.after("mindspore.train.amp", precision)
     for name in ("mindspore.graph.api", "mindspore.common.api"):
         actions.after(name, functions)
     for name in ("mindspore.nn.optim.optimizer", "mindspore.experimental.optim.optimizer"):
