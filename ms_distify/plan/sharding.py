@@ -223,11 +223,20 @@ def _waiting(
     for twin in program.roles.sites:
         if twin.script is site.script and twin.call in inside:
             size, rank = constructor_argument(twin, "num_shards"), constructor_argument(twin, "shard_id")
-            if isinstance(size, cst.Name) and isinstance(rank, cst.Name):
+            # Nothing that is passed reaches constants of the function itself.
+            if _parameter(site.script, size) and _parameter(site.script, rank):
+                assert isinstance(size, cst.Name)
+                assert isinstance(rank, cst.Name)
                 now = [tuple(program.flow.constant(site.script, node, c) for node in (size, rank)) for c in contexts]
                 if all(pair == (None, None) for pair in now) or all(pair == (1, 0) for pair in now):
                     return size, rank
     return None
+
+
+def _parameter(script: Script, node: cst.BaseExpression | None) -> bool:
+    """Whether an expression is a parameter, and nothing else is assigned to its name."""
+    bindings = script.bindings.lookup(node) if isinstance(node, cst.Name) else []
+    return bool(bindings) and all(binding.kind == "parameter" for binding in bindings)
 
 
 __all__ = ["NO", "YES", "Sharding", "constructor_argument", "last", "part_of", "sharding", "used_samplers"]

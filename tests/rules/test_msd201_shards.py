@@ -995,3 +995,17 @@ def test_one_and_zero_stay_numbers_on_one_card(call: str) -> None:
     )
     new = changed_lines(source)[1]
     assert any("rank_size or 1" in line and "rank_id or 0" in line for line in new), new
+
+
+def test_a_branch_for_shards_that_reads_constants_of_its_own_function_is_refused() -> None:
+    """What a call passes would not reach them: every rank would train on all rows."""
+    source = """\
+def create(path):
+    rank_id = 0
+    device_num = 1
+    if device_num == 1:
+        return ds.MnistDataset(path)
+    return ds.MnistDataset(path, num_shards=device_num, shard_id=rank_id)
+train = create("/d")
+"""
+    refused(HEAD + source + TRAINING, "MSD201", 8, "always chooses the branch without shards")
