@@ -76,9 +76,9 @@ types: setup
 unit: setup
 	@"$(BIN)/python" -m pytest -q -n auto -m 'not e2e'
 
-# The unit tests share the cores; those with ranks need them for themselves.
+# Two files of tests with ranks at a time: while one starts up, the other trains.
 test: setup lint types unit
-	@"$(BIN)/python" -m pytest -m e2e
+	@"$(BIN)/python" -m pytest -n 2 --dist loadfile -m e2e
 
 bench: setup
 	@"$(BIN)/python" benchmarks/parse_ratio.py
