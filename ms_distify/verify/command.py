@@ -19,7 +19,7 @@ from ..settings import Settings
 from .checks import Runs, adds_up, check_all, fails_too
 from .compare import courses
 from .outcome import COULD_NOT_RUN, DIFFERENT, DIFFERS, PROVED, Curves, Outcome
-from .processes import Ended, Running
+from .processes import Ended, Running, ended_by_signals
 from .records import Process, read_process
 from .work import link_neighbours, make_copy, project_root
 
@@ -78,7 +78,8 @@ def verify(wish: Wish, settings: Settings, say: Callable[[str], None]) -> Outcom
     base = Path(tempfile.mkdtemp(prefix="ms-distify-verify-")).resolve()
     keep = False
     try:
-        outcome = _Verification(wish, settings, program, base, say).run()
+        with ended_by_signals():
+            outcome = _Verification(wish, settings, program, base, say).run()
         keep = outcome.verdict != PROVED
         return replace(outcome, logs=str(base)) if keep else outcome
     except OSError as error:

@@ -7,7 +7,9 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +39,26 @@ class Ended:
         """Return the last line that it printed and that says something."""
         lines = [line.strip() for line in self.log.read_text(errors="replace").splitlines()]
         return next((line for line in reversed(lines) if line), "")
+
+
+@contextlib.contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Turn signals that would end this process at once into exceptions, so that what it started is ended as well."""
+
+    def leave(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in filter(None, (signal.SIGTERM, getattr(signal, "SIGHUP", None))):
+            # One that is ignored, as under nohup, stays so.
+            if signal.getsignal(number) == signal.SIG_DFL:
+                before[number] = signal.signal(number, leave)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class Running:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -33,3 +37,25 @@ def test_no_run_believes_to_be_one_of_several(tmp_path: Path, monkeypatch: pytes
         monkeypatch.setenv(name, "4")
     text = "import json, os; print(json.dumps(sorted(k for k in os.environ if k.startswith(('RANK', 'DEVICE', 'MS_W', 'MS_R')))))"
     assert json.loads(run(tmp_path, "run", text)) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
+def test_who_is_ended_ends_what_it_started(tmp_path: Path, number: signal.Signals) -> None:
+    said = tmp_path / "pid"
+    child = f"import os, time; open({str(said)!r}, 'w').write(f'{{os.getpid()}} '); time.sleep(600)"
+    config = {"record": str(tmp_path / "run"), "device": "CPU"}
+    text = (
+        "import pathlib, sys\n"
+        "from ms_distify.verify.processes import Running, ended_by_signals\n"
+        "with ended_by_signals():\n"
+        f"    Running([sys.executable, '-S', '-c', {child!r}], pathlib.Path('.'), {config!r}, sys.executable).wait(600)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", text], stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 60
+    while not (said.exists() and said.read_text().endswith(" ")) and time.monotonic() < until:
+        time.sleep(0.05)
+    started = int(said.read_text())
+    process.send_signal(number)
+    assert process.wait(60) != 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(started, 0)

@@ -17,7 +17,7 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from .after import Actions
-from .log import Log, caller
+from .log import Log, caller, is_of_program
 
 # Of a parameter with more elements, this many are kept, at equal distances; all go into its checksum.
 KEPT_ELEMENTS = 4096
@@ -286,9 +286,9 @@ def _watch_errors(log: Log) -> None:
     original = sys.excepthook
 
     def excepthook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        frames = traceback.extract_tb(trace)
-        own = [frame for frame in frames if "site-packages" not in frame.filename and "<" not in frame.filename]
-        place = f"{own[-1].filename}:{own[-1].lineno}" if own else None
+        places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(trace)]
+        own = [place for place in places if is_of_program(place[0])]
+        place = f"{own[-1][0]}:{own[-1][1]}" if own else None
         text = (str(error).strip().splitlines() or [""])[0]
         log.write("error", type=kind.__name__, text=text[:500], at=place)
         original(kind, error, trace)

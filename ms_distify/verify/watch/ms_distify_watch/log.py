@@ -57,6 +57,12 @@ class Log:
                 self._early.append(line)
 
 
+def is_of_program(file: str) -> bool:
+    """Whether a file of source is the program's, and not of a library, of Python or of this package."""
+    installed = ("site-packages", "dist-packages", os.path.dirname(os.__file__) + os.sep)
+    return not file.startswith((_WATCH, "<")) and not any(part in file for part in installed)
+
+
 def caller() -> str | None:
     """Return "file:line" of the program's code that runs now; None while a library is being imported."""
     library = os.path.dirname(getattr(sys.modules.get("mindspore"), "__file__", None) or "/nowhere/x")
