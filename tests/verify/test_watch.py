@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import os
 import sys
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -31,3 +34,27 @@ SPEC.loader.exec_module(log)
 )
 def test_whose_a_file_is(file: str, expected: bool) -> None:
     assert log.is_of_program(file) is expected
+
+
+@pytest.mark.parametrize(
+    ("device", "sinks", "said"),
+    [
+        pytest.param("Ascend", False, ["dataset_sink_mode is False, so that reads and steps are seen"], id="Ascend"),
+        pytest.param("CPU", True, [], id="CPU, where MindSpore itself does not sink"),
+    ],
+)
+def test_data_is_not_sunk(monkeypatch: pytest.MonkeyPatch, device: str, sinks: bool, said: list[str]) -> None:
+    monkeypatch.syspath_prepend(str(WATCH))
+    neutral = importlib.import_module("ms_distify_watch.neutral")
+    seen: list[Any] = []
+
+    class Model:
+        def train(self, epoch: int, train_dataset: Any, dataset_sink_mode: bool = True, sink_size: int = -1) -> None:
+            seen.append((epoch, train_dataset, dataset_sink_mode, sink_size))
+
+    changes: list[str] = []
+    neutral._Device(device, changes.append)._model(SimpleNamespace(Model=Model))
+    Model().train(3, "rows", sink_size=10)
+    Model().train(3, "rows", False)
+    assert seen == [(3, "rows", sinks, 10 if sinks else -1), (3, "rows", False, -1)]
+    assert changes == said

@@ -133,6 +133,24 @@ def _crop_the_middle(module: ModuleType, say: Any) -> None:
     module.RandomCrop = functools.wraps(original, updated=())(crop)  # type: ignore[attr-defined]
 
 
+def _replace_sinking(cls: Any, name: str, say: Any) -> None:
+    original = getattr(cls, name)
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        if bound.arguments.get("dataset_sink_mode"):
+            say("dataset_sink_mode is False, so that reads and steps are seen")
+            bound.arguments["dataset_sink_mode"] = False
+            if "sink_size" in bound.arguments:
+                bound.arguments["sink_size"] = -1
+        return original(*bound.args, **bound.kwargs)
+
+    setattr(cls, name, call)
+
+
 class _Device:
     """Lets a program that names another device run on the one that is there."""
 
@@ -183,6 +201,10 @@ class _Device:
 
     def _model(self, module: ModuleType) -> None:
         if self.device != "CPU":
+            # CPUs know no data sinking; elsewhere it reads past everything that is watched.
+            for name in ("train", "fit", "eval"):
+                if name in vars(module.Model):
+                    _replace_sinking(module.Model, name, self.say)
             return
         original = module.Model.__init__
 
