@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -58,3 +59,17 @@ def test_data_is_not_sunk(monkeypatch: pytest.MonkeyPatch, device: str, sinks: b
     Model().train(3, "rows", False)
     assert seen == [(3, "rows", sinks, 10 if sinks else -1), (3, "rows", False, -1)]
     assert changes == said
+
+
+def test_made_up_data_has_one_name_in_all_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(str(WATCH))
+    made_up = importlib.import_module("ms_distify_watch.made_up")
+    places = set()
+    for run in ("original", "ranks"):
+        (tmp_path / run).mkdir()
+        monkeypatch.chdir(tmp_path / run)
+        for path in (str(tmp_path / run / "data" / "train"), "./data/train"):
+            places.add(made_up._place("/made", path))
+        assert made_up._inside(str(tmp_path / run / "data")) == "data"
+    assert places == {"/made/data/train"}
+    assert made_up._place("/made", "../x") == "/made/up/x"

@@ -42,15 +42,19 @@ def _wrap(cls: Any, kind: str, parameter: str, folder: str, log: Log) -> None:
             made = [_place(folder, str(path)) for path in paths]
             for path in made:
                 fake_data_files.fake_for(kind, path, {**arguments, parameter: made}, scratch=folder)
-            log.write("changed", what=f"{kind} reads made-up data in the place of {paths[0]}")
+            log.write("changed", what=f"{kind} reads made-up data in the place of {_inside(str(paths[0]))}")
             bound.arguments[parameter] = made if isinstance(given, (list, tuple)) else made[0]
         original(*bound.args, **bound.kwargs)
 
     cls.__init__ = __init__
 
 
+def _inside(path: str) -> str:
+    """Return a path as it is for all runs, whose working folders differ."""
+    return os.path.relpath(path) if os.path.isabs(path) and path.startswith(os.getcwd()) else path
+
+
 def _place(folder: str, path: str) -> str:
     """Return where the made-up files for a path lie: the same for all runs, whose working folders differ."""
-    inside = os.path.relpath(path) if os.path.isabs(path) and path.startswith(os.getcwd()) else path
-    parts = [part for part in inside.split(os.sep) if part not in ("", ".")]
+    parts = [part for part in _inside(path).split(os.sep) if part not in ("", ".")]
     return os.path.join(folder, *("up" if part == ".." else part for part in parts))
