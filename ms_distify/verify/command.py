@@ -16,7 +16,7 @@ from ..convert import convert
 from ..exits import Stop, reason
 from ..launch import render
 from ..settings import Settings
-from .checks import Runs, adds_up, check_all, fails_too
+from .checks import Runs, adds_up, check_all, fails_too, one_card
 from .compare import courses
 from .outcome import COULD_NOT_RUN, DIFFERENT, DIFFERS, PROVED, Curves, Outcome
 from .processes import Ended, Running, ended_by_signals
@@ -131,6 +131,10 @@ class _Program:
             frozenset(path.resolve() for path in script.parent.rglob("*.py")) if wish.converted is None else frozenset()
         )
         result = convert(source, str(wish.script), settings, file=script, named=near, recheck=False)
+        beside = frozenset(path.resolve() for path in result.files if path.suffix == ".py") - near
+        if result.refused and beside and wish.converted is None:
+            # Modules that lie elsewhere in the project are copied and converted, too.
+            result = convert(source, str(wish.script), settings, file=script, named=near | beside, recheck=False)
         files = [path for path in result.files if path.suffix == ".py"]
         if wish.only:
             return _Program(project_root(script, files), script, {}, script)
@@ -194,7 +198,7 @@ class _Verification:
         if alone is not None:
             alone.wait(self.wish.timeout)
         one = self._process("alone", "one") if alone else None
-        runs = Runs(ranks, original, one, reference, why, strict=self.wish.strict)
+        runs = Runs(ranks, original, one, self._again(original, one), reference, why, strict=self.wish.strict)
         if reference is not None and adds_up(runs, courses(reference, ranks[0])):
             reference, why = self._reference("divided", original, ranks)
             runs = replace(runs, reference=reference, why_no_reference=why, divided=True)
@@ -215,6 +219,14 @@ class _Verification:
             checks=tuple(checks),
             curves=curves,
         )
+
+    def _again(self, original: Process | None, alone: Process | None) -> Process | None:
+        """Run the original once more where the converted program differs on one card, to see whether it repeats itself."""
+        if original is None or alone is None or one_card(original, alone).status != DIFFERS:
+            return None
+        self.say("running the original on one card once more")
+        self._start("again", converted=False).wait(self.wish.timeout)
+        return self._process("again", "one")
 
     def _must_blame_ranks(self, original: Process | None, ranks: list[Process], ended: Ended) -> None:
         """Give up where ranks took no step and the program, or its data, is the reason rather than the conversion."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ms_distify.verify.checks import Runs, adds_up, mathematics, starts
+from ms_distify.verify.checks import Runs, adds_up, mathematics, one_card, shards, starts
 from ms_distify.verify.compare import batch_loss, courses
 from ms_distify.verify.records import Process
 
@@ -105,3 +105,53 @@ def test_a_rank_that_fails(tmp_path: Path, original: list[dict[str, Any]], statu
     check = starts(ranks, process(tmp_path, "one", [1.0, 2.0, 3.0], 1.0, more=original))
     assert check.status == status
     assert "ValueError" in check.message
+
+
+def reader(folder: Path, name: str, rows: list[str]) -> Process:
+    """Return a process that trains on one epoch of rows, in batches of two."""
+    events: list[dict[str, Any]] = [{"e": "iterator", "i": 0, "dataset": 0, "batches": [0]}]
+    for number in range(0, len(rows), 2):
+        read = {"e": "read", "i": 0, "k": number // 2, "rows": rows[number : number + 2], "evaluation": False}
+        events += [read, {"e": "step", "k": number // 2 + 1, "reads": [[0, number // 2]], "loss": 1.0}]
+    return Process(folder, name, [*events, {"e": "end", "i": 0, "cut": False, "reads": len(rows) // 2}])
+
+
+def numbered(start: int, end: int) -> list[str]:
+    return [f"r{number}" for number in range(start, end)]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "status", "said"),
+    [
+        pytest.param([numbered(0, 20), numbered(20, 40)], "ok", "together the 40 rows of one card", id="shared out"),
+        pytest.param([numbered(0, 40), numbered(0, 40)], "differs", "read more often", id="all on each rank"),
+        pytest.param([numbered(0, 20), numbered(0, 20)], "differs", "read more often", id="one part on each rank"),
+        pytest.param([numbered(0, 10), numbered(10, 20)], "differs", "read by no rank", id="half of them"),
+        pytest.param([numbered(0, 60), numbered(60, 120)], "differs", "read more often", id="many that one card leaves out"),
+        pytest.param([numbered(39, 59), numbered(59, 79)], "ok", "drawn anew", id="others, and one by chance"),
+        pytest.param([numbered(39, 59), numbered(39, 59)], "differs", "another rank too", id="others, the same on each rank"),
+        pytest.param([numbered(0, 20), numbered(20, 38)], "differs", "unequal steps", id="unequal steps"),
+    ],
+)  # fmt: skip
+def test_shards(tmp_path: Path, ranks: list[list[str]], status: str, said: str) -> None:
+    many = [reader(tmp_path, str(rank), rows) for rank, rows in enumerate(ranks)]
+    check = shards(Runs(many, reader(tmp_path, "one", numbered(0, 40))))
+    assert (check.status, said in check.message) == (status, True), check.message
+
+
+@pytest.mark.parametrize(
+    ("again", "status"),
+    [
+        pytest.param(None, "differs", id="not tried"),
+        pytest.param([1.0, 2.0], "differs", id="the original repeats itself"),
+        pytest.param([1.0, 3.0], "not compared", id="the original does not"),
+    ],
+)
+def test_one_card(tmp_path: Path, again: list[float] | None, status: str) -> None:
+    folders = [tmp_path / name for name in ("original", "alone", "again")]
+    for folder in folders:
+        folder.mkdir()
+    original, alone = (process(folders[number], "one", [1.0, 2.0 + number], 1.0) for number in range(2))
+    check = one_card(original, alone, process(folders[2], "one", again, 1.0) if again else None)
+    assert check.status == status
+    assert "w differs by 1 after step 1" in check.message

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ms_distify.verify.command import _why
+from ms_distify.settings import Settings
+from ms_distify.verify.command import Wish, _Program, _why
 from ms_distify.verify.processes import Ended
 from ms_distify.verify.records import Process
 
@@ -37,3 +38,22 @@ def test_why(tmp_path: Path, status: int | None, events: list[dict[str, Any]], s
     (tmp_path / "output.log").write_text("first\nthe last words\n\n")
     ended = Ended(status, tmp_path / "output.log", 7.0)
     assert said in _why(ended, "it", Process(tmp_path, "one", events))
+
+
+def test_modules_that_lie_elsewhere_in_the_project_are_converted_too(tmp_path: Path) -> None:
+    (tmp_path / "tool").mkdir()
+    (tmp_path / "examples").mkdir()
+    (tmp_path / "tool" / "data.py").write_text(
+        "import mindspore.dataset as ds\n\n\n"
+        "def rows(source):\n    return ds.NumpySlicesDataset(source, ['x', 'y']).batch(2)\n"
+    )
+    script = tmp_path / "examples" / "train.py"
+    script.write_text(
+        "import sys\nsys.path.append('..')\n"
+        "from mindspore import Model, nn\nfrom tool.data import rows\n\n"
+        "net = nn.Dense(2, 2)\n"
+        "Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1)).train(1, rows(([[1.0, 2.0]] * 8, [[0.0, 1.0]] * 8)))\n"
+    )
+    program = _Program.read(Wish(script), Settings())
+    assert program.root == tmp_path
+    assert sorted(program.distributed) == [script, tmp_path / "tool" / "data.py"]
