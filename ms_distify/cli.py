@@ -5,7 +5,7 @@ import os
 import stat
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Optional
@@ -40,6 +40,14 @@ class GlobalBatch(str, Enum):
 
     GROW = "grow"
     KEEP = "keep"
+
+
+class Device(str, Enum):
+    """What programs run on."""
+
+    CPU = "CPU"
+    ASCEND = "Ascend"
+    GPU = "GPU"
 
 
 class ScaleLr(str, Enum):
@@ -112,16 +120,21 @@ def convert_command(
         "warmup_epochs": warmup_epochs,
         "quiet_ranks": quiet_ranks,
     }
+    raise typer.Exit(_guarded(lambda: _run(paths, choice, chosen, stdin_filename), debug))
+
+
+def _guarded(run: Callable[[], int], debug: bool) -> int:
+    """Return the exit code of a command, whatever ends it, with one line for the user."""
     try:
-        code = _run(paths, choice, chosen, stdin_filename)
+        return run()
     except Stop as stop:
         tell(f"ms-distify: {stop}")
-        code = stop.code
+        return stop.code
     except KeyboardInterrupt:
         tell("ms-distify: interrupted")
         if any(thread.name == WORKER and thread.is_alive() for thread in threading.enumerate()):
             os._exit(INTERRUPTED)  # a parser that is still at work would crash when Python ends around it
-        code = INTERRUPTED
+        return INTERRUPTED
     except Exception as error:
         if debug:
             import traceback
@@ -132,8 +145,7 @@ def convert_command(
             f"ms-distify: internal error: {what}; nothing was written; "
             f"please report it with {where} that causes it (--debug)"
         )
-        code = BUG
-    raise typer.Exit(code)
+        return BUG
 
 
 def _run(paths: list[str], choice: Choice, chosen: dict[str, Any], stdin_filename: str) -> int:
@@ -239,7 +251,7 @@ def verify_command(
     ranks: Annotated[int, typer.Option("-n", min=2, max=64, help="How many ranks.")] = 2,
     steps: Annotated[int, typer.Option("--steps", min=1, max=100_000, help="How many training steps.")] = 20,
     timeout: Annotated[float, typer.Option("--timeout", min=1, help="Seconds that one run may take.")] = 600,
-    device: Annotated[str, typer.Option("--device", help="CPU, Ascend or GPU.")] = "CPU",
+    device: Annotated[Device, typer.Option("--device", help="What to run on.")] = Device.CPU,
     python: Annotated[str, typer.Option("--python", help="Interpreter that has MindSpore.")] = sys.executable,
     strict: Annotated[
         bool, typer.Option("--strict", help="Leave dropout, batch normalisation and augmentation as they are.")
@@ -249,26 +261,26 @@ def verify_command(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     page: Annotated[Optional[Path], typer.Option("--report", help="Write a page with tables and curves.")] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a bug.")] = False,
 ) -> None:
     """Run the original on one card and the converted program on N ranks, and compare them. This runs the program."""
     from .verify import Wish
     from .verify.report import verify_and_tell
 
-    if only and converted is not None:
-        tell("ms-distify: choose one of --only and --converted")
-        raise typer.Exit(USAGE)
     wish = Wish(
-        script, converted, only, tuple(arguments or ()), ranks, steps, timeout, device, python, strict=strict, fake_data=fake_data
-    )  # fmt: skip
-    try:
-        code = verify_and_tell(wish, as_json=as_json, page=page)
-    except Stop as stop:
-        tell(f"ms-distify: {stop}")
-        code = stop.code
-    except KeyboardInterrupt:
-        tell("ms-distify: interrupted")
-        code = INTERRUPTED
-    raise typer.Exit(code)
+        script,
+        converted,
+        only,
+        tuple(arguments or ()),
+        ranks,
+        steps,
+        timeout,
+        device.value,
+        python,
+        strict=strict,
+        fake_data=fake_data,
+    )
+    raise typer.Exit(_guarded(lambda: verify_and_tell(wish, as_json=as_json, page=page), debug))
 
 
 @tools.command("rules")

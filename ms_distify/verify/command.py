@@ -12,15 +12,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..convert import convert
+from ..convert import InputError, convert
 from ..exits import Stop, reason
 from ..launch import render
 from ..settings import Settings
-from .checks import Runs, adds_up, check_all, fails_too, one_card
-from .compare import courses
-from .outcome import COULD_NOT_RUN, DIFFERENT, DIFFERS, PROVED, Curves, Outcome
+from .checks import ESSENTIAL, check_all, fails_too, one_card
+from .mathematics import SUM, questioned, same_loss
+from .outcome import COULD_NOT_RUN, DIFFERENT, DIFFERS, NOT_COMPARED, PROVED, Curves, Outcome
 from .processes import Ended, Running, ended_by_signals
 from .records import Process, read_process
+from .runs import Runs
 from .work import link_neighbours, make_copy, project_root
 
 _LAUNCHER = "run_distribute_verify.sh"
@@ -127,15 +128,15 @@ class _Program:
         """
         script = wish.script.resolve()
         source = _bytes(wish.script)
-        near = (
-            frozenset(path.resolve() for path in script.parent.rglob("*.py")) if wish.converted is None else frozenset()
-        )
-        result = convert(source, str(wish.script), settings, file=script, named=near, recheck=False)
-        beside = frozenset(path.resolve() for path in result.files if path.suffix == ".py") - near
-        if result.refused and beside and wish.converted is None:
-            # Modules that lie elsewhere in the project are copied and converted, too.
-            result = convert(source, str(wish.script), settings, file=script, named=near | beside, recheck=False)
-        files = [path for path in result.files if path.suffix == ".py"]
+        try:
+            result = convert(source, str(wish.script), settings, file=script, recheck=False)
+            files = [path for path in result.files if path.suffix == ".py"]
+            if wish.converted is None and not wish.only:
+                # In a copy all files that the program is made of may be changed.
+                named = frozenset(path.resolve() for path in files)
+                result = convert(source, str(wish.script), settings, file=script, named=named, recheck=False)
+        except InputError as error:
+            raise Stop(str(error)) from None
         if wish.only:
             return _Program(project_root(script, files), script, {}, script)
         if wish.converted is not None:
@@ -199,13 +200,19 @@ class _Verification:
             alone.wait(self.wish.timeout)
         one = self._process("alone", "one") if alone else None
         runs = Runs(ranks, original, one, self._again(original, one), reference, why, strict=self.wish.strict)
-        if reference is not None and adds_up(runs, courses(reference, ranks[0])):
+        loss = questioned(runs)
+        if loss:
+            runs = replace(runs, own_rows=self._reference("own rows", original, ranks)[0])
+        if loss == SUM and same_loss(runs):
             reference, why = self._reference("divided", original, ranks)
             runs = replace(runs, reference=reference, why_no_reference=why, divided=True)
         if not any(rank.steps for rank in ranks):
             self._must_blame_ranks(original, ranks, ended)
         checks, curves = check_all(runs, self.base / "ranks" / "work", self.base / "ranks" / "record")
         wrong = [check for check in checks if check.status == DIFFERS]
+        left = next((check for check in checks if check.name in ESSENTIAL and check.status == NOT_COMPARED), None)
+        if left is not None and not wrong:
+            raise CouldNotRun(f"{left.name}: {left.message}")
         changes = tuple(
             dict.fromkeys(
                 event["what"] for process in [*ranks, *filter(None, [original])] for event in process.all("changed")
@@ -234,7 +241,7 @@ class _Verification:
         error = next((error for rank in ranks if (error := rank.first("error"))), None)
         small = "made-up data sets are small: it may need a smaller batch" if self.wish.fake_data else ""
         if error is not None:
-            if original is not None and fails_too(original, error["type"]):
+            if original is not None and fails_too(original, error):
                 why = _why(ended, f"the original on one card fails too, in step {original.steps + 1}", original)
                 raise CouldNotRun("; ".join(filter(None, [why, small])))
             return
@@ -247,29 +254,36 @@ class _Verification:
         """Run one card on the rows of all ranks; as "divided" with a part of the gradients, where they are of sums."""
         if original is None:
             return None, "there is no single-card program to compare with (--only)"
+        if self.wish.converted is None and self.settings.scale_lr != "none":
+            return (
+                None,
+                "pyproject.toml asks for another learning rate on N ranks (scale_lr), so they train differently",
+            )
         training = ranks[0].training()
         if not training or ranks[0].steps == 0:
             return None, "no step was seen that came after a read of a MindSpore dataset"
         known = original.iterators()
-        enlarge = sorted({number for i in original.training() for number in known[i]["batches"][:1]})
+        many, what = self.wish.ranks, f"one card at {self.wish.ranks} times the batch"
+        if name == "own rows":
+            many, what = 1, "one card on the rows of rank 0"
+        # Where ranks divide the batch of one card, all of theirs together are no larger than that.
+        grows = many > 1 and not (self.wish.converted is None and self.settings.global_batch == "keep")
+        enlarge = sorted({number for i in original.training() for number in known[i]["batches"][:1]}) if grows else []
         divided = name == "divided"
-        part = ", its gradients divided, for the loss adds up rows" if divided else ""
-        self.say(f"running the original on one card at {self.wish.ranks} times the batch{part}")
-        folder = self.base / "ranks" / "record"
+        self.say(f"running the original on {what}{', its gradients divided, for the loss adds up rows' * divided}")
         more: dict[str, Any] = {
-            "replay": {"folder": str(folder), "ranks": self.wish.ranks, "iterators": training},
+            "replay": {"folder": str(self.base / "ranks" / "record"), "ranks": many, "iterators": training},
             "enlarge": enlarge,
-            "divide": self.wish.ranks if divided else 1,
+            "divide": many if divided else 1,
         }
+        if many == 1:
+            more["steps"] = 1
         ended = self._start(name, converted=False, **more).wait(self.wish.timeout)
         process = self._process(name, "one")
         if not process.over and process.steps < ranks[0].steps:
             error = process.first("error")
             if error or not process.steps:
-                return (
-                    process,
-                    f"one card at {self.wish.ranks} times the batch cannot be run: {_why(ended, '', process)}",
-                )
+                return process, f"{what} cannot be run: {_why(ended, '', process)}"
         return process, ""
 
     def _start(self, name: str, *, converted: bool, ranks: int = 0, **more: Any) -> Running:

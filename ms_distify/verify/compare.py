@@ -66,6 +66,9 @@ def distance(
     import numpy as np
 
     keys = sorted(key for key in first if key != "checksums" and key in second)
+    sums = first["checksums"], second["checksums"]
+    if sums[0].shape == sums[1].shape and bool((sums[0] == sums[1]).all()):
+        return Distance(0.0, "", False, 0.0, len(keys), halves=halves)  # also where they are no numbers
     largest, where, square, way, furthest = 0.0, "", 0.0, 0.0, 0.0
     for key in keys:
         if first[key].shape != second[key].shape:
@@ -82,14 +85,10 @@ def distance(
             moved = np.abs(one - start[key])
             way += float((moved**2).sum())
             furthest = max(furthest, float(moved.max()) if moved.size else 0.0)
-    sums = first["checksums"], second["checksums"]
-    same = sums[0].shape == sums[1].shape and bool((sums[0] == sums[1]).all())
-    if same:
-        largest, where = 0.0, ""
-    elif not where and sums[0].shape == sums[1].shape:
+    if not where and sums[0].shape == sums[1].shape:
         where = _name(names, keys[int(np.flatnonzero(sums[0] != sums[1])[0])])
     relative = math.sqrt(square / way) if way else 0.0 if not square else math.inf
-    return Distance(largest, where, not same, relative, len(keys), furthest, halves)
+    return Distance(largest, where, True, relative, len(keys), furthest, halves)
 
 
 def _name(names: list[str], key: str) -> str:
@@ -103,6 +102,7 @@ def equal_ranks(ranks: list[Process]) -> tuple[list[float], Check]:
     steps = min(rank.steps for rank in ranks)
     between: list[float] = []
     wrong: Check | None = None
+    compared = 0
     for step in range(steps + 1):
         first = ranks[0].snapshot(step)
         largest = 0.0
@@ -115,32 +115,18 @@ def equal_ranks(ranks: list[Process]) -> tuple[list[float], Check]:
                 text = f"ranks 0 and {rank.name} part in step {step}: {apart.where} differs by {apart.largest:.3g}"
                 wrong = Check(name, DIFFERS, text, apart.largest)
             largest = max(largest, apart.largest)
+            compared += bool(step)
         between.append(largest)
     if wrong is not None:
         return between, wrong
-    if not steps:
-        return between, Check(name, NOT_COMPARED, "no training step was seen")
+    if not compared:
+        return between, Check(name, NOT_COMPARED, "no training step was seen on all ranks")
     return between, Check(name, OK, f"largest difference between ranks over {steps} steps: 0", 0.0)
 
 
-def batch_loss(one: Process, ranks: list[Process]) -> tuple[str, float, float] | None:
-    """Tell from the losses of step 1, where parameters are still equal, how a batch's loss comes from its rows.
-
-    Returns:
-        "mean" (of the rows), "sum" or "other" (rows count for each other, or random numbers are drawn), the loss of one
-        card on the rows of all ranks, and the mean of the ranks' losses; None where no losses were seen.
-    """
-    steps = [process.first("step") for process in (one, *ranks)]
-    losses = [step["loss"] for step in steps if step is not None and step["loss"] is not None]
-    if len(losses) <= len(ranks) or not all(math.isfinite(loss) for loss in losses):
-        return None
-    alone, mean = losses[0], sum(losses[1:]) / len(ranks)
-    part = ROUNDING_OF_HALVES if one.first("halves") else ROUNDING_OF_LOSS
-    close = [math.isclose(alone, whole, rel_tol=part, abs_tol=1e-6) for whole in (mean, mean * len(ranks))]
-    if close[0]:
-        by_row = all(step is not None and step.get("by_row") for step in steps)
-        return "sum" if by_row else "mean", alone, mean
-    return "sum" if close[1] else "other", alone, mean
+def loss_rounding(process: Process) -> float:
+    """Return the part of a loss up to which two are equal."""
+    return ROUNDING_OF_HALVES if process.first("halves") else ROUNDING_OF_LOSS
 
 
 def courses(one: Process, many: Process) -> list[Distance]:

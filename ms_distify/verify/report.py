@@ -19,8 +19,10 @@ def verify_and_tell(wish: Wish, *, as_json: bool, page: Path | None) -> int:
     """Verify, tell what was found, and return the exit code.
 
     Raises:
-        Stop: there is nothing to run, or the page cannot be written.
+        Stop: choices do not go together, there is nothing to run, or the page cannot be written.
     """
+    if wish.only and wish.converted is not None:
+        raise Stop("choose one of --only and --converted")
     if page is not None and not page.resolve().parent.is_dir():
         raise Stop(f"{page}: its folder does not exist")
     settings = settings_for(wish.script.resolve().parent, None)

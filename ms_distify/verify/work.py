@@ -7,9 +7,13 @@ import re
 import shutil
 from pathlib import Path
 
+from ..exits import Stop
+
 # Larger files are linked, and no more than this is copied in all.
 COPIED_FILE = 5_000_000
 COPIED_IN_ALL = 200_000_000
+# A folder with more files is no project of a program: a home, say.
+MOST_FILES = 20_000
 # A folder without programs that holds more files than this is linked as a whole.
 MANY_FILES = 200
 _TEXTS = {".py", ".yaml", ".yml", ".sh", ".cfg", ".ini", ".toml"}
@@ -28,15 +32,19 @@ def make_copy(root: Path, place: Path) -> None:
 
     Raises:
         OSError: it cannot be read or written.
+        Stop: it holds too many files.
     """
     place.mkdir(parents=True)
-    left = COPIED_IN_ALL
+    left, count = COPIED_IN_ALL, 0
     pending = [(root, place)]
     while pending:
         source, target = pending.pop()
         for entry in sorted(os.scandir(source), key=lambda found: found.name):
             if entry.name in _SKIPPED:
                 continue
+            count += 1
+            if count > MOST_FILES:
+                raise Stop(f"{root}: holds more than {MOST_FILES} files; put the program into a folder of its own")
             there = target / entry.name
             if entry.is_dir(follow_symlinks=False):
                 if (Path(entry.path) / "pyvenv.cfg").exists():

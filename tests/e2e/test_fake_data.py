@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from harness import environment
 
-from ms_distify.verify.fake_data import Wanted, make
+from ms_distify.verify.watch.fake_data_files import fake_for
 
 pytestmark = pytest.mark.e2e
 
@@ -108,7 +108,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, objec
         "ImageFolderDataset": "pictures",
         "TextFileDataset": "text/*.txt",
     }
-    make([Wanted(kind, str(folder / name)) for kind, name in kinds.items()], rows=20)
+    for kind, name in kinds.items():
+        fake_for(kind, str(folder / name), {}, rows=20)
     import ms_distify.verify.watch.fake_data_files as files
 
     (folder / "read.py").write_text(SCRIPT)

@@ -115,15 +115,19 @@ AGAINST_ONE_CARD = {
         ],
         {"same mathematics": "from step 1 on", "shards": "evalua"},
     ),
-    "sampler dropped": (
+    "sampler dropped, loss divided by the ranks": (
         [
+            ("return loss_fn(head(ops.tanh(body(x))), y)", "return loss_fn(head(ops.tanh(body(x))), y) / (rank_size or 1)"),
             ("shard_sampled(ds.NumpySlicesDataset", "(ds.NumpySlicesDataset"),
             (
                 'sampler=ds.SubsetSampler(list(range(48)))), rank_size, rank_id)',
                 "shuffle=False, num_shards=rank_size, shard_id=rank_id))",
             ),
         ],
-        {"shards": "read more often"},
+        {
+            "shards": "16 rows were read that one card does not train on",
+            "same mathematics": "another loss in step 1 than the original",
+        },
     ),
     "clip before the reducer, reducer twice": (
         [

@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ms_distify.verify.checks import Runs, adds_up, mathematics, one_card, shards, starts
-from ms_distify.verify.compare import batch_loss, courses
+from ms_distify.verify.checks import check_all, files, one_card, one_reduction, starts
+from ms_distify.verify.compare import courses, equal_ranks
+from ms_distify.verify.mathematics import batch_loss, mathematics, questioned
 from ms_distify.verify.records import Process
+from ms_distify.verify.rows import shards
+from ms_distify.verify.runs import Runs
 
 ERROR = {"e": "error", "type": "ValueError", "text": "cannot reshape", "at": "/w/train.py:9"}
 ORDER = [
-    {"e": "call", "name": "init", "at": "/w/train.py:3"},
+    {"e": "init", "at": "/w/train.py:3"},
     {"e": "first", "kind": "Cell", "what": "Net", "at": "x:4"},
 ]
 
@@ -61,33 +64,49 @@ def test_how_a_loss_comes_from_its_rows(
 
 
 @pytest.mark.parametrize(
-    ("after", "loss", "strict", "status", "said"),
+    ("after", "loss", "own", "status", "said"),
     [
-        pytest.param(2.0, 3.0, False, "ok", "over 1 steps: 0", id="equal"),
-        pytest.param(2.5, 3.0, False, "differs", "from step 1 on: w by 0.5", id="another way with the same loss"),
-        pytest.param(2.5, None, False, "differs", "from step 1 on: w by 0.5", id="another way and no loss seen"),
-        pytest.param(2.5, 5.0, False, "not compared", "one card is 5, the mean of the ranks' 3", id="rows that count for each other"),
-        pytest.param(2.5, 5.0, True, "differs", "one card is 5, the mean of the ranks' 3", id="strict"),
-        pytest.param(2.0, 5.0, False, "ok", "over 1 steps: 0", id="another loss and the same way"),
+        pytest.param(2.0, 3.0, None, "ok", "over 1 steps: 0", id="equal"),
+        pytest.param(2.5, 3.0, None, "differs", "differs from one card at 2 times", id="another way with the same loss"),
+        pytest.param(2.5, None, None, "differs", "from step 1 on: w by 0.5", id="another way and no loss seen"),
+        pytest.param(2.5, 5.0, 2.0, "not compared", "one card is 5, the mean of the ranks' 3", id="rows that count for each other"),
+        pytest.param(2.5, 5.0, 2.5, "differs", "another loss in step 1 than the original", id="another program"),
+        pytest.param(2.5, 6.0, 4.0, "differs", "another loss in step 1 than the original", id="a loss divided by the ranks"),
+        pytest.param(2.5, 5.0, None, "differs", "from step 1 on: w by 0.5", id="another loss, and nothing to ask"),
+        pytest.param(2.0, 5.0, None, "ok", "over 1 steps: 0", id="another loss and the same way"),
     ],
 )  # fmt: skip
-def test_mathematics(tmp_path: Path, after: float, loss: float | None, strict: bool, status: str, said: str) -> None:
-    made = runs(tmp_path, ([1.0, after], loss), [2.0, 4.0], strict=strict)
+def test_mathematics(
+    tmp_path: Path, after: float, loss: float | None, own: float | None, status: str, said: str
+) -> None:
+    (tmp_path / "own").mkdir()
+    own_rows = process(tmp_path / "own", "one", [1.0, 2.0], own) if own is not None else None
+    made = runs(tmp_path, ([1.0, after], loss), [2.0, 4.0], own_rows=own_rows)
     assert made.reference is not None
     check = mathematics(made, courses(made.reference, made.ranks[0]))
     assert check.status == status
     assert said in check.message
 
 
+def test_strict_counts_what_was_not_compared(tmp_path: Path) -> None:
+    """But not what could not be: one card where there is none, and the speed of a single step."""
+    made = runs(tmp_path, ([1.0, 2.0], 3.0), [2.0, 4.0])
+    for step in (rank.first("step") for rank in made.ranks):
+        assert step is not None
+        step["reads"] = []  # it reads from no MindSpore dataset
+    for original, expected in ((None, {"shards"}), (made.reference, {"shards", "same mathematics"})):
+        strict = Runs(made.ranks, original=original, strict=True)
+        checks, _ = check_all(strict, tmp_path / "work", tmp_path / "logs")
+        assert {check.name for check in checks if check.status == "differs"} == expected
+
+
 def test_sums_are_compared_with_a_part_of_the_gradient(tmp_path: Path) -> None:
-    for after, loss, expected in ((3.0, 6.0, True), (2.0, 6.0, False), (3.0, 3.0, False)):
-        made = runs(tmp_path, ([1.0, after], loss), [2.0, 4.0])
-        assert made.reference is not None
-        assert adds_up(made, courses(made.reference, made.ranks[0])) is expected
+    for after, loss, expected in ((3.0, 6.0, "sum"), (2.0, 6.0, ""), (3.0, 3.0, ""), (3.0, 5.0, "other")):
+        assert questioned(runs(tmp_path, ([1.0, after], loss), [2.0, 4.0])) == expected
     divided = runs(tmp_path, ([1.0, 2.0], 6.0), [2.0, 4.0], divided=True)
     assert divided.reference is not None
     check = mathematics(divided, courses(divided.reference, divided.ranks[0]))
-    assert check.status == "ok"
+    assert check.status == "noted", "it is not one card's training at that batch"
     assert "a half of the loss" in check.message
 
 
@@ -96,7 +115,8 @@ def test_sums_are_compared_with_a_part_of_the_gradient(tmp_path: Path) -> None:
     [
         pytest.param([], "differs", id="one card does not fail"),
         pytest.param([{**ERROR, "at": "/o/train.py:7"}], "ok", id="one card fails too"),
-        pytest.param([{**ERROR, "type": "RuntimeError"}], "differs", id="one card fails otherwise"),
+        pytest.param([{**ERROR, "text": "cannot reshape", "type": "RuntimeError"}], "differs", id="another kind"),
+        pytest.param([{**ERROR, "text": "no such key"}], "differs", id="one card fails otherwise"),
         pytest.param([{"e": "limit"}, ERROR], "differs", id="one card fails when all steps are over"),
     ],
 )
@@ -127,9 +147,13 @@ def numbered(start: int, end: int) -> list[str]:
         pytest.param([numbered(0, 40), numbered(0, 40)], "differs", "read more often", id="all on each rank"),
         pytest.param([numbered(0, 20), numbered(0, 20)], "differs", "read more often", id="one part on each rank"),
         pytest.param([numbered(0, 10), numbered(10, 20)], "differs", "read by no rank", id="half of them"),
-        pytest.param([numbered(0, 60), numbered(60, 120)], "differs", "read more often", id="many that one card leaves out"),
+        pytest.param([numbered(0, 60), numbered(60, 120)], "differs", "one card does not train on", id="many that one card leaves out"),
         pytest.param([numbered(39, 59), numbered(59, 79)], "ok", "drawn anew", id="others, and one by chance"),
         pytest.param([numbered(39, 59), numbered(39, 59)], "differs", "another rank too", id="others, the same on each rank"),
+        pytest.param([numbered(0, 20), numbered(20, 42)], "differs", "unequal steps", id="more steps"),
+        pytest.param([numbered(0, 22), numbered(20, 42)], "differs", "read more often", id="two rows on both"),
+        pytest.param([numbered(0, 20), numbered(21, 41)], "ok", "1 it leaves out", id="one that a dropped batch held"),
+        pytest.param([numbered(0, 20), numbered(22, 42)], "differs", "one card does not train on", id="two are too many"),
         pytest.param([numbered(0, 20), numbered(20, 38)], "differs", "unequal steps", id="unequal steps"),
     ],
 )  # fmt: skip
@@ -155,3 +179,58 @@ def test_one_card(tmp_path: Path, again: list[float] | None, status: str) -> Non
     check = one_card(original, alone, process(folders[2], "one", again, 1.0) if again else None)
     assert check.status == status
     assert "w differs by 1 after step 1" in check.message
+
+
+@pytest.mark.parametrize(
+    ("ranks", "status"),
+    [
+        pytest.param([["a", "b"], ["c", "d"], ["e", "f"]], "ok", id="apart"),
+        pytest.param([["a", "b"], ["c", "d", "e", "f"], ["c", "d", "e", "f"]], "differs", id="unequal"),
+        pytest.param([["a", "b"] * 2, ["a", "b"] * 2], "not compared", id="rows that are not unique"),
+        pytest.param([["a", "b", "c", "d"], ["e", "f", "g", "h"], ["e", "f", "g", "h"]], "differs", id="ranks 1 and 2"),
+    ],
+)
+def test_shards_without_one_card(tmp_path: Path, ranks: list[list[str]], status: str) -> None:
+    check = shards(Runs([reader(tmp_path, str(rank), rows) for rank, rows in enumerate(ranks)]))
+    assert check.status == status, check.message
+
+
+@pytest.mark.parametrize(
+    ("devices", "status"),
+    [
+        pytest.param([("Ascend", 0), ("Ascend", 1)], "ok", id="one each"),
+        pytest.param([("Ascend", 0), ("Ascend", 0)], "differs", id="one for both"),
+        pytest.param([("CPU", 0), ("CPU", 0)], "ok", id="CPU"),
+    ],
+)
+def test_devices(tmp_path: Path, devices: list[tuple[str, int]], status: str) -> None:
+    ranks = [
+        process(tmp_path, str(rank), [1.0, 2.0], 1.0, more=[{"e": "device", "target": target, "id": number}])
+        for rank, (target, number) in enumerate(devices)
+    ]
+    assert starts(ranks).status == status
+
+
+def test_ranks_that_are_no_numbers_alike_are_equal(tmp_path: Path) -> None:
+    ranks = [process(tmp_path, str(rank), [1.0, float("nan")], 1.0) for rank in range(2)]
+    assert equal_ranks(ranks)[1].status == "ok"
+    other = process(tmp_path, "1", [1.0, 2.0], 1.0)
+    assert equal_ranks([ranks[0], other])[1].status == "differs"
+
+
+def test_reducers_of_one_parameter(tmp_path: Path) -> None:
+    def reducer(parameter: int, line: int) -> dict[str, Any]:
+        return {"e": "reducer", "at": f"/w/train.py:{line}", "first": parameter}
+
+    built = {"one each": [reducer(1, 5), reducer(2, 6)], "again": [reducer(1, 5), reducer(1, 5)]}
+    for events in built.values():
+        assert one_reduction([process(tmp_path, "0", [1.0], 1.0, more=events)]).status == "ok"
+    check = one_reduction([process(tmp_path, "0", [1.0], 1.0, more=[reducer(1, 5), reducer(1, 9)])])
+    assert (check.status, "train.py:5, train.py:9" in check.message) == ("noted", True)
+
+
+def test_a_file_of_both_ranks_outside_the_project_counts(tmp_path: Path) -> None:
+    written = [{"e": "write", "path": "/tmp/shared.ckpt"}]
+    ranks = [process(tmp_path, str(rank), [1.0], 1.0, more=written) for rank in range(2)]
+    check = files(ranks, tmp_path / "work", tmp_path / "logs")
+    assert (check.status, "/tmp/shared.ckpt" in check.message) == ("differs", True)

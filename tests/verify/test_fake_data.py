@@ -1,4 +1,4 @@
-"""Made-up data as bytes (tests/e2e reads it with MindSpore), what is never touched, and what a program's text tells."""
+"""Made-up data as bytes (tests/e2e reads it with MindSpore), and what is never touched."""
 
 from __future__ import annotations
 
@@ -8,22 +8,28 @@ import os
 import struct
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from ms_distify.reading.program import Program
-from ms_distify.reading.script import read_script
-from ms_distify.verify.fake_data import CannotFake, Made, Wanted, make, wanted_by
 from ms_distify.verify.watch import fake_data_files
-from ms_distify.verify.watch.fake_data_files import MARKER, fake_for
+from ms_distify.verify.watch.fake_data_files import MARKER, CannotFake, fake_for, write
 
 np = pytest.importorskip("numpy")
 
 
-def one(kind: str, path: Path, columns: tuple[str, ...] = (), *, rows: int = 30, seed: int = 0) -> Made:
-    (made,) = make([Wanted(kind, str(path), columns)], rows=rows, seed=seed)
-    return made
+@dataclass
+class Made:
+    files: tuple[str, ...]
+    rows: int
+
+
+def one(
+    kind: str, path: Path, columns: tuple[str, ...] = (), *, rows: int = 30, seed: int = 0, scratch: str = ""
+) -> Made:
+    files, count = write(kind, str(path), {"columns": columns}, rows, seed, scratch)
+    return Made(tuple(files), count)
 
 
 def listing(folder: Path) -> set[str]:
@@ -243,10 +249,10 @@ def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
 
 def test_files_beside_others_where_that_is_allowed(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("mine")
-    make([Wanted("CSVDataset", str(tmp_path / "a.csv"), ("a",))], rows=3, scratch=str(tmp_path))
+    one("CSVDataset", tmp_path / "a.csv", ("a",), rows=3, scratch=str(tmp_path))
     assert listing(tmp_path) == {"train.py", "a.csv"}
     with pytest.raises(CannotFake, match="there already"):
-        make([Wanted("CSVDataset", str(tmp_path / "train.py"), ("a",))], rows=3, scratch=str(tmp_path))
+        one("CSVDataset", tmp_path / "train.py", ("a",), rows=3, scratch=str(tmp_path))
     assert (tmp_path / "train.py").read_text() == "mine"
 
 
@@ -259,13 +265,6 @@ def test_what_was_made_before_stays(tmp_path: Path, kind: str, path: str) -> Non
     again = one(kind, tmp_path / path, ("a",), seed=2)
     assert again.files == ()
     assert snapshot(tmp_path) == before
-
-
-def test_one_folder_for_both_parts_is_made_once(tmp_path: Path) -> None:
-    parts = [Wanted("MnistDataset", str(tmp_path / "x"), usage=usage) for usage in ("train", "test")]
-    made = make([Wanted("TextFileDataset", str(tmp_path / "t" / "a.txt")), *parts], rows=3)
-    assert [one.wanted.kind for one in made] == ["TextFileDataset", "MnistDataset"]
-    assert made[1].wanted == parts[0]
 
 
 def test_many_processes_ask_at_once(tmp_path: Path) -> None:
@@ -333,83 +332,3 @@ def test_without_numpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_classes_that_read_nothing() -> None:
     assert one("GeneratorDataset", Path("x")).files == ()
-
-
-# -- what the text of a program tells --------------------------------------------------------------------------------
-
-HEAD = """\
-import os
-import mindspore as ms
-import mindspore.dataset as ds
-from mindspore import nn
-from mindspore.mindrecord import FileWriter
-net = nn.Dense(4, 2)
-model = ms.Model(net, nn.MSELoss(), nn.Momentum(net.trainable_params(), 0.1, 0.9))
-"""
-
-
-@pytest.mark.parametrize(
-    ("source", "wanted", "unknown"),
-    [
-        pytest.param("model.train(1, ds.GeneratorDataset(rows, ['x']))\n", [], [], id="reads no files"),
-        pytest.param("model.train(1, ds.MnistDataset('/m'))\n", [Wanted("MnistDataset", "/m")], [], id="literal"),
-        pytest.param(
-            "PATH = '/c'\nmodel.train(1, ds.Cifar10Dataset(PATH, 'train'))\n",
-            [Wanted("Cifar10Dataset", "/c", usage="train")],
-            [],
-            id="constant, usage",
-        ),
-        pytest.param(
-            "def make(path):\n    return ds.ImageFolderDataset(dataset_dir=path)\n"
-            "model.train(1, make('/d/train'))\nmodel.eval(make('/d/val'))\n",
-            [Wanted("ImageFolderDataset", "/d/train"), Wanted("ImageFolderDataset", "/d/val")],
-            [],
-            id="one function for two folders",
-        ),
-        pytest.param(
-            "model.train(1, ds.MnistDataset(os.environ['DATA']))\n",
-            [],
-            ["MnistDataset at t.py:8"],
-            id="known at run time",
-        ),
-        pytest.param(
-            "model.train(1, ds.CSVDataset('a.csv', ',', [0.0, 1], ['x', 'label']))\n",
-            [Wanted("CSVDataset", "a.csv", ("x:float32", "label"))],
-            [],
-            id="CSV columns and defaults",
-        ),
-        pytest.param(
-            "model.train(1, ds.CSVDataset('a.csv', column_names=[name, 'y']))\n",
-            [Wanted("CSVDataset", "a.csv")],
-            [],
-            id="CSV columns not written out",
-        ),
-        pytest.param(
-            "SCHEMA = {'data': {'type': 'bytes'}, 'v': {'type': 'float32', 'shape': [-1, 3]}}\n"
-            "writer = FileWriter('a.mindrecord')\nwriter.add_schema(SCHEMA, 'd')\n"
-            "model.train(1, ds.MindDataset('a.mindrecord'))\n",
-            [Wanted("MindDataset", "a.mindrecord", ("data:bytes", "v:float32:-1x3"))],
-            [],
-            id="MindRecord schema",
-        ),
-        pytest.param(
-            "FileWriter('a').add_schema({'a': {'type': 'int32'}}, '')\n"
-            "FileWriter('b').add_schema({'b': {'type': 'int32'}}, '')\nmodel.train(1, ds.MindDataset('a'))\n",
-            [Wanted("MindDataset", "a")],
-            [],
-            id="two MindRecord schemas",
-        ),
-        pytest.param(
-            "Other('a').add_schema({'a': {'type': 'int32'}}, '')\nmodel.train(1, ds.MindDataset('a'))\n",
-            [Wanted("MindDataset", "a")],
-            [],
-            id="a schema of something else",
-        ),
-        pytest.param(
-            "model.train(1, ds.VOCDataset('/v'))\n", [Wanted("VOCDataset", "/v")], [], id="cannot be made up, is named"
-        ),
-    ],
-)
-def test_wanted(source: str, wanted: list[Wanted], unknown: list[str]) -> None:
-    program = Program(read_script((HEAD + source).encode(), "t.py"))
-    assert wanted_by(program) == (wanted, unknown)

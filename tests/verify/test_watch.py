@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -73,3 +74,40 @@ def test_made_up_data_has_one_name_in_all_runs(monkeypatch: pytest.MonkeyPatch, 
         assert made_up._inside(str(tmp_path / run / "data")) == "data"
     assert places == {"/made/data/train"}
     assert made_up._place("/made", "../x") == "/made/up/x"
+
+
+def test_what_was_there_before_is_not_written_over(tmp_path: Path) -> None:
+    """Everything in one process of its own, for an audit hook stays."""
+    for name in ("work", "project", "elsewhere", "record"):
+        (tmp_path / name).mkdir()
+    for name in ("project/data.bin", "elsewhere/old.ckpt", "work/train.txt"):
+        (tmp_path / name).write_text("mine")
+    program = f"""
+import os, shutil, sys, time
+sys.path.insert(0, {str(WATCH)!r})
+from ms_distify_watch import files
+from ms_distify_watch.log import Log
+config = dict(record="record", work="work", protect=["project"], began=time.time() + 1)
+files.watch(config, Log("record", "one"))
+refused = []
+def tries(what, *arguments):
+    try:
+        what(*arguments)
+    except PermissionError:
+        refused.append(arguments[0])
+tries(open, "project/data.bin", "a")
+tries(open, "project/new.txt", "w")
+tries(os.mkdir, "project/new")
+tries(os.rename, "project/data.bin", "work/moved.bin")
+tries(os.remove, "elsewhere/old.ckpt")
+tries(open, "elsewhere/old.ckpt", "wb")
+tries(os.rename, "elsewhere/old.ckpt", "elsewhere/other.ckpt")
+assert refused == ["project/data.bin", "project/new.txt", "project/new", "project/data.bin"] + ["elsewhere/old.ckpt"] * 3
+open("project/data.bin").read()
+os.makedirs("project", exist_ok=True)
+open("work/train.txt", "w").close()
+open("elsewhere/new.ckpt", "w").close()
+"""
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, timeout=60)
+    assert (tmp_path / "project" / "data.bin").read_text() == "mine"
+    assert (tmp_path / "elsewhere" / "old.ckpt").read_text() == "mine"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ms_distify.exits import Stop
 from ms_distify.settings import Settings
 from ms_distify.verify.command import Wish, _Program, _why
 from ms_distify.verify.processes import Ended
@@ -57,3 +58,9 @@ def test_modules_that_lie_elsewhere_in_the_project_are_converted_too(tmp_path: P
     program = _Program.read(Wish(script), Settings())
     assert program.root == tmp_path
     assert sorted(program.distributed) == [script, tmp_path / "tool" / "data.py"]
+
+
+def test_a_program_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import mindspore as (\n")
+    with pytest.raises(Stop, match=r"train\.py:1: MSD604"):
+        _Program.read(Wish(tmp_path / "train.py"), Settings())

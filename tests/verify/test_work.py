@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from ms_distify.exits import Stop
+from ms_distify.verify import work
 from ms_distify.verify.work import link_neighbours, make_copy
 
 
@@ -15,10 +19,21 @@ def test_data_beside_the_project_is_found_from_its_copy(tmp_path: Path) -> None:
         (root.parent / name / "x.txt").write_text(name)
     (root / "train.py").write_text("read('../conll/x.txt', '../missing', '../src/train.py')\n")
     (root / "tools" / "config.yaml").write_text("path: ../../other/x.txt\n")
-    work = tmp_path / "run" / "work"
-    make_copy(root, work)
-    linked = link_neighbours(root, work, ("--data=../given", "x"))
+    copy = tmp_path / "run" / "work"
+    make_copy(root, copy)
+    linked = link_neighbours(root, copy, ("--data=../given", "x"))
     assert linked == [root.parent / name for name in ("conll", "given", "other")]
-    assert (work / ".." / "conll" / "x.txt").read_text() == "conll"
-    assert (work / "tools" / ".." / ".." / "other" / "x.txt").read_text() == "other"
-    assert sorted(path.name for path in work.parent.iterdir()) == ["conll", "given", "other", "work"]
+    assert (copy / ".." / "conll" / "x.txt").read_text() == "conll"
+    assert (copy / "tools" / ".." / ".." / "other" / "x.txt").read_text() == "other"
+    assert sorted(path.name for path in copy.parent.iterdir()) == ["conll", "given", "other", "work"]
+
+
+def test_a_folder_of_far_too_many_files_is_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "MOST_FILES", 3)
+    (tmp_path / "home").mkdir()
+    for number in range(3):
+        (tmp_path / "home" / f"{number}.txt").write_text("")
+    work.make_copy(tmp_path / "home", tmp_path / "copy")
+    (tmp_path / "home" / "3.txt").write_text("")
+    with pytest.raises(Stop, match="more than 3 files"):
+        work.make_copy(tmp_path / "home", tmp_path / "another")

@@ -44,7 +44,7 @@ class Course:
         self._vector: Any = None
         self._left: float | None = None
         self._spent = 0.0
-        self._registered = self._halves = False
+        self._registered = self._halves = self._device_said = False
 
     # -- what the program does ------------------------------------------------------------------------------------
 
@@ -122,6 +122,10 @@ class Course:
             self.log.write("limit")
 
     def _snapshot(self) -> None:
+        if not self._device_said:
+            self._device_said = True
+            context = sys.modules["mindspore"]
+            self.log.write("device", target=context.get_context("device_target"), id=context.get_context("device_id"))
         self._reads, self._spent, self._scalar = self._reads[-8:], 0.0, None
         self._vector = None
         self._save([_sample(parameter) for parameter in self._parameters])
@@ -264,8 +268,9 @@ class _Reducers:
         def __init__(this: Any, *args: Any, **kwargs: Any) -> None:
             built(this, *args, **kwargs)
             parameters = args[0] if args else kwargs.get("parameters", ())
-            first = str(getattr(parameters[0], "name", "")) if len(parameters) else ""
-            self.course.log.write("reducer", at=caller(), count=len(parameters), first=first)
+            # The parameter itself: other networks may have one of this name.
+            first = id(parameters[0]) if len(parameters) else 0
+            self.course.log.write("reducer", at=caller(), first=first)
 
         def __call__(this: Any, *args: Any, **kwargs: Any) -> Any:
             if self.step != self.course.steps:

@@ -32,7 +32,6 @@ class _Pipeline:
         self.reads = 0  # of the whole iterator
         self.epoch_reads = 0
         self.evaluation = False
-        self.ends_now = False
 
 
 class Data:
@@ -49,7 +48,7 @@ class Data:
         self.batches = 0
         self.further = 0
         self.kept_bytes = 0
-        self.replay: Replay | None = Replay(config["replay"], config["steps"]) if config.get("replay") else None
+        self.replay: Replay | None = Replay(config["replay"]) if config.get("replay") else None
 
     # -- one read -------------------------------------------------------------------------------------------------
 
@@ -83,6 +82,12 @@ class Data:
             found = self.replay.read(state.number, state.reads, bool(getattr(iterator, "_output_numpy", False)))
             if found is not None:
                 return found
+            if not self.course.over:
+                # Rows of its own would make one card differ from ranks for no reason.
+                raise RuntimeError(
+                    "ms-distify verify: the ranks' batches of this step cannot be put together (their columns have no "
+                    "first dimension in common, or they are too large to be kept)"
+                )
         return original(iterator)
 
     def _end(self, state: _Pipeline, cut: bool, empty: Any) -> Any:
@@ -121,9 +126,7 @@ class Data:
                 "iterator",
                 i=number,
                 dataset=place,
-                batched=any(hasattr(node, "batch_size") for node in _chain(dataset)),
                 batches=[node.__dict__["_watched_batch"] for node in _chain(dataset) if "_watched_batch" in vars(node)],
-                sources=sorted({type(node).__name__ for node in _chain(dataset) if not node.children}),
             )
         return self.iterators[number]
 

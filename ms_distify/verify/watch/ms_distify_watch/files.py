@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from typing import Any
 
 from .log import Log
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
 _REMOVES = {"os.remove": 0, "os.rmdir": 0, "shutil.rmtree": 0, "os.truncate": 0}
-_MOVES = ("os.rename", "os.link", "os.symlink", "shutil.move", "shutil.copyfile")
+_MOVES = ("os.rename", "shutil.move")
+_MAKES = ("os.link", "os.symlink", "shutil.copyfile")
 
 
 def watch(config: dict[str, Any], log: Log) -> None:
@@ -24,7 +24,7 @@ def watch(config: dict[str, Any], log: Log) -> None:
     began = config["began"]
     free = tuple(
         os.path.realpath(place) + os.sep
-        for place in (work, config["record"], tempfile.gettempdir(), os.path.expanduser("~/.cache"), "/dev", "/proc")
+        for place in (work, config["record"], os.path.expanduser("~/.cache"), "/dev", "/proc")
     )
     own = os.path.realpath(config["record"]) + os.sep
 
@@ -41,21 +41,26 @@ def watch(config: dict[str, Any], log: Log) -> None:
         ):
             log.write("forbidden", path=real)
             raise PermissionError(f"ms-distify verify: {real} belongs to the project, which is only read")
-        if not real.startswith(free) and _older(real, began):
+        if how != "make" and not real.startswith(free) and _older(real, began):
             log.write("forbidden", path=real)
             raise PermissionError(f"ms-distify verify: {real} was there before; it is not written over")
-        if how != "remove" and not real.startswith(("/dev/", "/proc/")):
-            log.write("write", path=real, how=how)
+        if how == "write" and not real.startswith(("/dev/", "/proc/")):
+            log.write("write", path=real)
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "open":
             path, mode, flags = arguments
             if (isinstance(mode, str) and set(mode) & set("wax+")) or (mode is None and flags & _WRITES):
-                check(path, "open")
+                check(path, "write")
         elif event in _REMOVES:
             check(arguments[_REMOVES[event]], "remove")
         elif event in _MOVES:
-            check(arguments[1], "move")
+            check(arguments[0], "remove")
+            check(arguments[1], "write")
+        elif event in _MAKES:
+            check(arguments[1], "write")
+        elif event == "os.mkdir" and not os.path.isdir(arguments[0]):
+            check(arguments[0], "make")
 
     sys.addaudithook(hook)
 

@@ -11,7 +11,7 @@ from .log import Log, caller
 
 
 def watch(log: Log, actions: Actions) -> None:
-    """Record the first of each kind, and every call of ``init`` and reading of the rank."""
+    """Record the first of each kind, and every call of ``init``."""
     seen: set[str] = set()
 
     def first(kind: str, what: str) -> None:
@@ -33,18 +33,17 @@ def watch(log: Log, actions: Actions) -> None:
         cls.__init__ = __init__
 
     def communication(module: ModuleType) -> None:
-        for name in ("init", "get_rank", "get_group_size"):
-            original = getattr(module, name)
+        original = module.init
 
-            def call(*args: Any, _name: str = name, _original: Any = original, **kwargs: Any) -> Any:
-                place = caller()
-                result = _original(*args, **kwargs)
-                if place is not None and (_name == "init" or _name not in seen):
-                    seen.add(_name)
-                    log.write("call", name=_name, at=place)
-                return result
+        @functools.wraps(original)
+        def init(*args: Any, **kwargs: Any) -> Any:
+            place = caller()
+            result = original(*args, **kwargs)
+            if place is not None:
+                log.write("init", at=place)
+            return result
 
-            setattr(module, name, functools.wraps(original)(call))
+        module.init = init  # type: ignore[attr-defined]
 
     actions.after("mindspore.communication.management", communication)
     actions.after("mindspore.nn.cell", lambda module: at_init(module.Cell, "Cell"))

@@ -14,7 +14,7 @@ class Replay:
         ends: for each iterator, after how many reads the ranks' epochs ended.
     """
 
-    def __init__(self, replay: dict[str, Any], steps: int) -> None:
+    def __init__(self, replay: dict[str, Any]) -> None:
         self._folder: str = replay["folder"]
         self._ranks: int = replay["ranks"]
         self._training: set[int] = set(replay["iterators"])
