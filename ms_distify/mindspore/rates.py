@@ -22,6 +22,23 @@ class Rate:
     schedules: bool = True
 
 
+# Parameters of schedules and the like that count steps, with their positions.
+STEP_COUNTS: dict[str, tuple[tuple[str, int], ...]] = {
+    "cosine_decay_lr": (("total_step", 2), ("step_per_epoch", 3)),
+    "exponential_decay_lr": (("total_step", 2), ("step_per_epoch", 3)),
+    "natural_exp_decay_lr": (("total_step", 2), ("step_per_epoch", 3)),
+    "inverse_decay_lr": (("total_step", 2), ("step_per_epoch", 3)),
+    "polynomial_decay_lr": (("total_step", 2), ("step_per_epoch", 3)),
+    "warmup_lr": (("total_step", 1), ("step_per_epoch", 2)),
+    "piecewise_constant_lr": (("milestone", 0),),
+    "CosineDecayLR": (("decay_steps", 2),),
+    "ExponentialDecayLR": (("decay_steps", 2),),
+    "NaturalExpDecayLR": (("decay_steps", 2),),
+    "InverseDecayLR": (("decay_steps", 2),),
+    "PolynomialDecayLR": (("decay_steps", 2),),
+    "WarmUpLR": (("warmup_steps", 1),),
+    "CheckpointConfig": (("save_checkpoint_steps", 0),),
+}
 _NN_DEFAULTS: dict[str, float | None] = {
     "ASGD": 0.1, "AdaFactor": None, "AdaMax": 0.001, "Adadelta": 1.0, "Adagrad": 0.001, "Adam": 0.001,
     "AdamOffload": 0.001, "AdamWeightDecay": 0.001, "FTRL": 0.001, "Lamb": None, "LazyAdam": 0.001, "Momentum": None,

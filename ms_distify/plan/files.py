@@ -14,7 +14,7 @@ from ..mindspore import names
 from ..reading.bindings import literal
 from ..reading.expressions import is_main_guard
 from ..reading.program import Program
-from ..reading.roles import argument, body_of, calls_in
+from ..reading.roles import argument, body_of, calls_in, parts
 from ..reading.script import Script
 from ..reading.tree import children, walk
 
@@ -118,7 +118,9 @@ class Files:
 
     def _goes_on(self, script: Script, statement: cst.CSTNode) -> bool:
         """Whether no rank alone leaves the block at a statement."""
-        inside = (part for part in _own(statement) if isinstance(part, _ENDS))
+        if isinstance(statement, (cst.FunctionDef, cst.ClassDef)):
+            return True
+        inside = (part for part in parts(statement) if isinstance(part, _ENDS))
         return all(
             all(
                 not isinstance(parent, cst.If) or self.same(script, parent.test)
@@ -436,13 +438,6 @@ def _dest(flag: object) -> str:
 def _index(body: object, statement: cst.CSTNode) -> int:
     assert isinstance(body, (list, tuple))
     return next((i for i, item in enumerate(body) if item is statement), len(body))
-
-
-def _own(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """Yield what belongs to a statement, leaving out functions defined in it."""
-    if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
-        return
-    yield from walk(node)
 
 
 __all__ = ["Files"]

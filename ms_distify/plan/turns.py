@@ -14,7 +14,7 @@ import libcst as cst
 from ..mindspore import names
 from ..model import Edit, Insert
 from ..reading.program import Program
-from ..reading.roles import argument, body_of
+from ..reading.roles import argument, body_of, parts
 from ..reading.script import Script
 from ..reading.tree import children
 from .files import Files
@@ -156,7 +156,7 @@ class Turns:
             for statement in getattr(parent, "body", ()) if isinstance(parent, _BLOCKS) else ():
                 if statement is below:
                     break
-                if isinstance(statement, cst.If) and any(isinstance(part, cst.Return) for part in _own(statement)):
+                if isinstance(statement, cst.If) and any(isinstance(part, cst.Return) for part in parts(statement)):
                     tests.append((statement.test, True))
             for test, there in tests:
                 asked = self._asks(script, test, path, there=there)
@@ -240,7 +240,7 @@ class Turns:
                 continue
             if self.files.needs_all(script, statement, draws=False):
                 return False
-            for part in _own(statement):
+            for part in parts(statement):
                 if isinstance(part, _ENDS) and not _ends_inside(script, part, statement):
                     return False
         inside = self.files.inside(script, *statements)
@@ -311,15 +311,6 @@ def _blocks(statement: cst.CSTNode) -> Iterator[cst.CSTNode]:
             yield part
         elif isinstance(part, (cst.Else, cst.If, cst.ExceptHandler, cst.Finally)):
             yield from _blocks(part)
-
-
-def _own(statement: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """Yield what belongs to a statement, leaving out functions defined in it."""
-    stack = [statement]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack += [part for part in children(node) if not isinstance(part, (cst.FunctionDef, cst.ClassDef, cst.Lambda))]
 
 
 def _ends_inside(script: Script, end: cst.CSTNode, statement: cst.CSTNode) -> bool:

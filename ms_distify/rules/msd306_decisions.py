@@ -25,7 +25,7 @@ from ..model import Decision
 from ..reading.bindings import literal
 from ..reading.differs import jumps
 from ..reading.gradients import Application
-from ..reading.tree import children
+from ..reading.roles import parts
 from . import REFUSED, Context, decide, rule
 
 CODE = "MSD306"
@@ -113,10 +113,10 @@ def _loops(context: Context) -> Iterator[Decision]:
     for script in program.scripts:
         for loop in script.tree.nodes(cst.For, cst.While):
             body = loop.body  # type: ignore[attr-defined]
-            if not program.roles.steps(script, body) and not trained & set(below(body)):
+            if not program.roles.steps(script, body) and not trained & set(parts(body)):
                 continue
             tests = [loop.test] if isinstance(loop, cst.While) else []
-            tests += [part.test for part in below(body) if isinstance(part, cst.If) and jumps(part)]
+            tests += [part.test for part in parts(body) if isinstance(part, cst.If) and jumps(part)]
             for test in tests:
                 what = program.differs.decision(script, test) or program.clock(script, test)
                 if what:
@@ -137,14 +137,3 @@ def _schedulers(context: Context) -> Iterator[Decision]:
                 if what:
                     message = f"the learning rate would drop on {what}, on one rank and not on another; step on whole evaluation data"
                     yield decide(CODE, REFUSED, script, call, message)
-
-
-def below(block: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """Yield what runs in a block, leaving out functions defined in it."""
-    stack = [block]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
-            continue
-        yield node
-        stack.extend(children(node))

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..mindspore import names
+from ..mindspore.rates import STEP_COUNTS
 from ..model import Decision
 from ..plan.rates import Rates
 from ..plan.steps import Count, Limits, counted, tables
@@ -26,23 +27,6 @@ from ..reading.script import Script
 from . import KEPT, NOTED, Context, decide, rule
 
 CODE = "MSD502"
-# Parameters that count steps, with their positions.
-_STEPS: dict[str, tuple[tuple[str, int], ...]] = {
-    "cosine_decay_lr": (("total_step", 2), ("step_per_epoch", 3)),
-    "exponential_decay_lr": (("total_step", 2), ("step_per_epoch", 3)),
-    "natural_exp_decay_lr": (("total_step", 2), ("step_per_epoch", 3)),
-    "inverse_decay_lr": (("total_step", 2), ("step_per_epoch", 3)),
-    "polynomial_decay_lr": (("total_step", 2), ("step_per_epoch", 3)),
-    "warmup_lr": (("total_step", 1), ("step_per_epoch", 2)),
-    "piecewise_constant_lr": (("milestone", 0),),
-    "CosineDecayLR": (("decay_steps", 2),),
-    "ExponentialDecayLR": (("decay_steps", 2),),
-    "NaturalExpDecayLR": (("decay_steps", 2),),
-    "InverseDecayLR": (("decay_steps", 2),),
-    "PolynomialDecayLR": (("decay_steps", 2),),
-    "WarmUpLR": (("warmup_steps", 1),),
-    "CheckpointConfig": (("save_checkpoint_steps", 0),),
-}
 # The parameter of Model's methods that makes an epoch of so many steps, with its position.
 _SINKS = {"train": 4, "fit": None, "build": 2}
 
@@ -84,10 +68,10 @@ def check(context: Context) -> Iterator[Decision]:
 
 
 def _schedule(context: Context, script: Script, call: cst.Call, short: str) -> Iterator[Decision]:
-    if short not in _STEPS:
+    if short not in STEP_COUNTS:
         return
     literal_steps = False
-    for parameter, position in _STEPS[short]:
+    for parameter, position in STEP_COUNTS[short]:
         value = argument(call, position, parameter)
         count = counted(context.program, script, value) if value is not None else None
         if value is not None and count is not None:

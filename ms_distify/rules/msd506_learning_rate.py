@@ -42,7 +42,14 @@ def check(context: Context) -> Iterator[Decision]:
     changes = False
     for one in handed:
         if one.value is not None and _scaled(context, one.script, one.value):
-            yield _kept(context, one, one.value)
+            if asked and not _surely_scaled(context, one.script, one.value):
+                message = (
+                    f"{_ASKED}: something that this rate is computed from is multiplied by the number of ranks, the rate or "
+                    "a count of steps; scale it yourself, without this option"
+                )
+                yield decide(CODE, REFUSED, one.script, one.value, message)
+            else:
+                yield _kept(context, one, one.value)
         elif asked:
             changes = True
             yield _scale(context, rates, one)
@@ -60,10 +67,16 @@ def check(context: Context) -> Iterator[Decision]:
         yield decide(CODE, REFUSED, script, node, message)
 
 
+def _ours(script: Script, value: cst.BaseExpression) -> bool:
+    return any(calls_helper(kind, script, value) for kind in ("rate", "warmup"))
+
+
 def _scaled(context: Context, script: Script, value: cst.BaseExpression) -> bool:
-    if any(calls_helper(kind, script, value) for kind in ("rate", "warmup")):
-        return True
-    return context.batches.numbers.multiplied(script, value)
+    return _ours(script, value) or context.batches.numbers.multiplied(script, value)
+
+
+def _surely_scaled(context: Context, script: Script, value: cst.BaseExpression) -> bool:
+    return _ours(script, value) or context.batches.numbers.surely_multiplied(script, value)
 
 
 def _kept(context: Context, one: Handed, value: cst.BaseExpression) -> Decision:

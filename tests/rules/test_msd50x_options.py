@@ -169,13 +169,44 @@ def test_an_optimizer_of_the_program_is_scaled_once_where_it_is_built() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["0.1 * get_group_size()", "nn.cosine_decay_lr(0.0, 0.1 * get_group_size(), 9, 3, 3)"]
+    "value",
+    [
+        "0.1 * get_group_size()",
+        "nn.cosine_decay_lr(0.0, 0.1 * get_group_size(), 9, 3, 3)",
+        "np.array([0.1 * get_group_size()] * 9).astype(np.float32)[3:].tolist()",
+    ],
 )
 def test_a_rate_that_the_program_scales_is_not_scaled_again(value: str) -> None:
-    size = "from mindspore.communication import get_group_size\n"
+    size = "import numpy as np\nfrom mindspore.communication import get_group_size\n"
     source = with_optimizer(f"lr = {value}\nopt = nn.SGD(net.trainable_params(), lr)")
     result = run(source.replace("from mindspore import", size + "from mindspore import"), settings=LINEAR)
     assert statuses(result, "MSD506") == [KEPT]
+
+
+SIZED = "import numpy as np\nfrom mindspore.communication import get_group_size\nfrom mindspore import"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param("nn.cosine_decay_lr(0.0, 0.1, 9 * get_group_size(), 3, 3)", id="steps of a schedule"),
+        pytest.param("np.linspace(0.1, 0.0, 9 * get_group_size()).tolist()", id="argument of a library's function"),
+    ],
+)
+def test_a_rate_of_which_something_is_scaled_is_refused(value: str) -> None:
+    """It may be the count of steps, and then the rate would stay as it is, against what is asked for."""
+    source = with_optimizer(f"lr = {value}\nopt = nn.SGD(net.trainable_params(), lr)")
+    source = source.replace("from mindspore import", SIZED, 1)
+    assert statuses(run(source, settings=LINEAR), "MSD506") == [REFUSED]
+    assert statuses(run(source), "MSD506") == [KEPT], "without the option it is the program's own affair"
+
+
+def test_a_table_that_is_longer_on_more_ranks_is_scaled() -> None:
+    table = "def rates(rate, count):\n    return [rate] * count\n\n\nlr = rates(0.1, 9 * get_group_size())\n"
+    source = with_optimizer(table + "opt = nn.SGD(net.trainable_params(), lr)").replace(
+        "from mindspore import", SIZED, 1
+    )
+    assert statuses(run(source, settings=LINEAR), "MSD506") == [CHANGED]
 
 
 @pytest.mark.parametrize("settings", [LINEAR, WARM])
