@@ -42,6 +42,7 @@ class Course:
         self._reads: list[tuple[int, int]] = []
         self._scalar: Any = None
         self._vector: Any = None
+        self._of_gradients = False
         self._left: float | None = None
         self._spent = 0.0
         self._registered = self._halves = self._device_said = False
@@ -72,6 +73,16 @@ class Course:
 
     def output(self, value: Any) -> None:
         """Some network or function ended at the top of the program with a value, which may be a loss."""
+        if not self._of_gradients:
+            self._take(value)
+
+    def objective(self, value: Any) -> None:
+        """Gradients of a value are taken: it is the loss, whatever networks give beside it."""
+        self._scalar = self._vector = None
+        self._of_gradients = True
+        self._take(value)
+
+    def _take(self, value: Any) -> None:
         first = value[0] if isinstance(value, (tuple, list)) and value else value
         shape = getattr(first, "shape", None)
         if "Float" not in str(getattr(first, "dtype", "")):
@@ -113,7 +124,7 @@ class Course:
         # A loss of one number for each row has the gradient of their sum.
         by_row = self._scalar is None and self._vector is not None
         loss = _mean(self._vector if by_row else self._scalar)
-        self._scalar = self._vector = None
+        self._forget_loss()
         self.log.write("step", k=self.steps, reads=self._reads, loss=loss, by_row=by_row, seconds=self._spent)
         self._reads, self._spent = [], 0.0
         self._save(samples)
@@ -126,9 +137,13 @@ class Course:
             self._device_said = True
             context = sys.modules["mindspore"]
             self.log.write("device", target=context.get_context("device_target"), id=context.get_context("device_id"))
-        self._reads, self._spent, self._scalar = self._reads[-8:], 0.0, None
-        self._vector = None
+        self._reads, self._spent = self._reads[-8:], 0.0
+        self._forget_loss()
         self._save([_sample(parameter) for parameter in self._parameters])
+
+    def _forget_loss(self) -> None:
+        self._scalar = self._vector = None
+        self._of_gradients = False
 
     def _save(self, samples: list[Any]) -> None:
         import numpy as np
@@ -224,6 +239,21 @@ def watch(course: Course, actions: Actions, divide: int) -> None:
             if "__call__" in vars(getattr(module, name, object)):
                 outermost(getattr(module, name))
 
+    def gradients(module: ModuleType) -> None:
+        original = getattr(module, "_pynative_forward_run", None)
+        if original is None:
+            return
+
+        @functools.wraps(original)
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            # The arguments and what the function gave for them.
+            if isinstance(result, tuple) and len(result) == 2:
+                course.objective(result[1])
+            return result
+
+        module._pynative_forward_run = forward  # type: ignore[attr-defined]
+
     def optimizers(module: ModuleType) -> None:
         original = module.Optimizer.__init__
         signature = inspect.signature(original)
@@ -241,6 +271,7 @@ def watch(course: Course, actions: Actions, divide: int) -> None:
 
     actions.after("mindspore.nn.cell", cells)
     actions.after("mindspore.train.amp", precision)
+    actions.after("mindspore.ops.composite.base", gradients)
     for name in ("mindspore.graph.api", "mindspore.common.api"):
         actions.after(name, functions)
     for name in ("mindspore.nn.optim.optimizer", "mindspore.experimental.optim.optimizer"):
