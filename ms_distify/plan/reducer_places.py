@@ -227,7 +227,8 @@ class Places:
         for part in walk(weights):
             if isinstance(part, cst.Attribute) or not isinstance(part, cst.Name):
                 continue
-            if isinstance(script.tree.parent.get(part), cst.Attribute) and script.tree.parent[part].attr is part:  # type: ignore[attr-defined]
+            parent = script.tree.parent.get(part)
+            if isinstance(parent, cst.Attribute) and parent.attr is part:
                 continue
             for binding in script.bindings.lookup(part):
                 if binding.scope is scope and binding.at < end:

@@ -77,7 +77,8 @@ class Differs:
         The gradients themselves are equal on all ranks once they are reduced; the value that comes with them and the
         rows of the dataset are not.
         """
-        script, below = application.script, application.call
+        script = application.script
+        below: cst.CSTNode = application.call
         for parent in script.tree.ancestors(application.call):
             tests: list[cst.BaseExpression] = []
             if isinstance(parent, (cst.If, cst.IfExp)) and below is not parent.test:
@@ -95,7 +96,7 @@ class Differs:
                     yield test, what
             if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
                 return
-            below = parent  # type: ignore[assignment]
+            below = parent
 
     def _value(
         self, script: Script, node: cst.CSTNode, seen: set[cst.CSTNode], depth: int, *, arithmetic: bool = False

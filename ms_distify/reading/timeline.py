@@ -337,6 +337,7 @@ class Timeline:
             self._body(script, function.body, frames)
 
     def _step_event(self, script: Script, node: cst.CSTNode, frames: tuple[Frame, ...]) -> None:
+        # A loop may take the step; of steps only the place is looked at, and that every node has.
         self._event(TRAIN, script, node, frames, "the training loop")  # type: ignore[arg-type]
 
     def _event(

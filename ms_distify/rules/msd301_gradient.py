@@ -149,10 +149,11 @@ def _reduce_first(take: Take, roots: list[Root], clipped: str) -> Decision:
     block = tree.parent.get(taken)
     line = tree.statement(next(iter(reducers)))
     name = _renamed(line, reducers)
-    if len(reducers) > 1 or tree.parent.get(line) is not block or not name or not _binds(taken, name):
+    if len(reducers) > 1 or not name or not _binds(taken, name):
         return decide("MSD302", REFUSED, script, take.call, message)
-    body = block.body  # type: ignore[union-attr]
-    behind = body[body.index(taken) + 1]
+    if not isinstance(block, (cst.Module, cst.IndentedBlock)) or tree.parent.get(line) is not block:
+        return decide("MSD302", REFUSED, script, take.call, message)
+    behind = block.body[block.body.index(taken) + 1]
     message = f"averaged by the reducer of line {script.line(line)}, which moves up in front of {clipped}"
     return decide(CODE, CHANGED, script, take.call, message, Move(script, line, behind))
 

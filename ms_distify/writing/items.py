@@ -103,7 +103,8 @@ def _field_end(text: str, at: int) -> int:
             at = _formatted_end(text, at)
             continue
         if char == "#":
-            at = re.compile(r"[^\r\n]*").match(text, at).end()  # type: ignore[union-attr]
+            while at < len(text) and text[at] not in "\r\n":
+                at += 1
             continue
         if char in "([{":
             depth += 1

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import threading
+from types import FrameType
 from typing import Any, TextIO
 
 _WATCH = os.path.dirname(os.path.abspath(__file__))
@@ -66,12 +67,12 @@ def is_of_program(file: str) -> bool:
 def caller() -> str | None:
     """Return "file:line" of the program's code that runs now; None while a library is being imported."""
     library = os.path.dirname(getattr(sys.modules.get("mindspore"), "__file__", None) or "/nowhere/x")
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
         if name.startswith("<frozen importlib"):
             return None
         if not name.startswith((library, _WATCH, "<")):
             return f"{name}:{frame.f_lineno}"
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return None
