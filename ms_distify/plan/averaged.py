@@ -14,7 +14,7 @@ from ..reading.gradients import Application, Root
 from ..reading.program import Program
 from ..reading.roles import argument
 from ..reading.script import Script
-from ..reading.tree import walk
+from ..reading.tree import values
 from .startup import Startup
 
 # Not just "parallel": `if args.parallel` is a flag that the launcher knows nothing of.
@@ -82,7 +82,7 @@ class Averaged:
         if node in seen or len(seen) > _MAX_PARTS:
             return False
         seen.add(node)
-        for part in walk(node):
+        for part in values(node):
             if not isinstance(part, (cst.Name, cst.Attribute)):
                 continue
             if (given is not None and dotted(part) == given) or self.program.counts_ranks(script, part):

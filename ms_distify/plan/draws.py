@@ -14,7 +14,7 @@ from ..reading.program import Program
 from ..reading.roles import Site, argument
 from ..reading.script import Script
 from ..reading.timeline import DRAW, TRAIN, Event, common, draws_as
-from ..reading.tree import walk
+from ..reading.tree import values, walk
 from .sharding import constructor_argument
 
 PYTHON, NUMPY = "random", "numpy.random"
@@ -85,9 +85,9 @@ class Draws:
 
     def _bound_to_iterator(self, script: Script, rows: cst.BaseExpression) -> bool:
         """Whether an expression has a name that was bound to an iterator over rows before."""
-        names_in = [part for part in walk(rows) if isinstance(part, cst.Name)]
-        values = [binding.value for name in names_in for binding in script.bindings.lookup(name)]
-        return any(_iterators(value) for value in values if value is not None)
+        names_in = [part for part in values(rows) if isinstance(part, cst.Name)]
+        bound = [binding.value for name in names_in for binding in script.bindings.lookup(name)]
+        return any(_iterators(value) for value in bound if value is not None)
 
     @cached_property
     def _draws(self) -> list[tuple[Script, cst.Call, str]]:
@@ -136,7 +136,7 @@ class Draws:
 
     def _called_by(self, script: Script, operations: cst.BaseExpression) -> Iterator[tuple[Script, cst.CSTNode]]:
         """Yield the program's functions and callable objects in what ``map`` or ``batch`` is given."""
-        for part in walk(operations):
+        for part in values(operations):
             if isinstance(part, (cst.Name, cst.Call, cst.Lambda, cst.Attribute)):
                 for origin in self.program.flow.origins(script, part):
                     if isinstance(origin.node, (cst.FunctionDef, cst.Lambda)):
@@ -185,7 +185,7 @@ def ignores_index(program: Program, origin: Origin) -> tuple[Script, cst.Functio
     params = parameters(found[1])
     if len(params) != 2 or params[1].star:
         return None
-    asks = any(isinstance(part, cst.Name) and part.value == params[1].name.value for part in walk(found[1].body))
+    asks = any(isinstance(part, cst.Name) and part.value == params[1].name.value for part in values(found[1].body))
     return None if asks else found
 
 

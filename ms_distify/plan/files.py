@@ -16,7 +16,7 @@ from ..reading.expressions import is_main_guard
 from ..reading.program import Program
 from ..reading.roles import argument, body_of, calls_in, parts
 from ..reading.script import Script
-from ..reading.tree import children, walk
+from ..reading.tree import children, values, walk
 
 Key = tuple[object, ...]
 _ENDS = (cst.Return, cst.Break, cst.Continue)
@@ -224,7 +224,7 @@ class Files:
         if node in seen or len(seen) > 200:
             return
         seen.add(node)
-        for part in walk(node):
+        for part in values(node):
             if isinstance(part, cst.Call) and self.program.flow.qualified(script, part) in calls:
                 yield script, part
             elif isinstance(part, (cst.Name, cst.Attribute)) and literal(part) is ...:
@@ -403,10 +403,9 @@ class Files:
         ``args.out`` and ``self.path`` and what is set at module level are the same in every function.
         """
         home = script.bindings.scope_of(path).function()
-        for part in walk(path):
+        for part in values(path):
             if isinstance(part, cst.Name) and literal(part) is ...:
-                parent = script.tree.parent.get(part)
-                if isinstance(parent, cst.Attribute):
+                if isinstance(script.tree.parent.get(part), cst.Attribute):
                     continue
                 bindings = script.bindings.lookup(part)
                 if any(binding.scope.kind != "module" for binding in bindings):

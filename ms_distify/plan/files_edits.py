@@ -13,7 +13,7 @@ from ..reading.program import Program
 from ..reading.script import Script
 from ..reading.source import LINE_END
 from ..reading.timeline import TRAIN
-from ..reading.tree import walk
+from ..reading.tree import values, walk
 from .files import Files
 from .files_alone import misses
 from .helpers import Helpers
@@ -176,7 +176,7 @@ def _group(helpers: Helpers, files: Files, script: Script, call: cst.Call, only:
     group = [
         statement
         for statement in body[next(i for i, item in enumerate(body) if item is first) :]
-        if statement is first or any(isinstance(p, cst.Name) and p.value == target.value for p in walk(statement))
+        if statement is first or any(isinstance(p, cst.Name) and p.value == target.value for p in values(statement))
     ]
     if not all(can_be_guarded(script, s) for s in group) or misses(files, script, *group):
         return []

@@ -16,7 +16,7 @@ from ..reading.bindings import Scope, dotted, literal
 from ..reading.gradients import Application, Take
 from ..reading.program import Program
 from ..reading.script import Script
-from ..reading.tree import walk
+from ..reading.tree import values, walk
 from .startup import Startup
 
 
@@ -224,11 +224,8 @@ class Places:
     def _known_there(self, script: Script, weights: cst.BaseExpression, scope: Scope, line: cst.CSTNode) -> bool:
         """Whether every name in the weights' expression has, after a line, the value it has where it stands."""
         end = script.tree.span(line)[1]
-        for part in walk(weights):
-            if isinstance(part, cst.Attribute) or not isinstance(part, cst.Name):
-                continue
-            parent = script.tree.parent.get(part)
-            if isinstance(parent, cst.Attribute) and parent.attr is part:
+        for part in values(weights):
+            if not isinstance(part, cst.Name):
                 continue
             for binding in script.bindings.lookup(part):
                 if binding.scope is scope and binding.at < end:
@@ -257,12 +254,7 @@ class Places:
             if len(found) != 1 or found[0].value is None or found[0].path:
                 return None
             weights = found[0].value
-        roots = [
-            part
-            for part in walk(weights)
-            if isinstance(part, cst.Name)
-            and not (isinstance(parent := script.tree.parent.get(part), cst.Attribute) and parent.attr is part)
-        ]
+        roots = [part for part in values(weights) if isinstance(part, cst.Name)]
         local = [part for part in roots if part.value != "self" and self._is_local(script, part)]
         return None if local or not any(part.value == "self" for part in roots) else weights
 

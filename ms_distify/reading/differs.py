@@ -14,7 +14,7 @@ from .gradients import PAIR, Application, Gradients
 from .operands import operands
 from .roles import Roles, Site
 from .script import Script
-from .tree import children, walk
+from .tree import children, values, walk
 
 _MAX_DEPTH = 40
 _CHOOSING = frozenset({"argwhere", "nonzero", "flatnonzero", "where", "masked_select"})
@@ -151,7 +151,7 @@ class Differs:
 
     def _counted(self, script: Script, test: cst.CSTNode) -> str:
         """Return what a condition counts, if something is counted or kept under conditions on values of one rank."""
-        for part in walk(test):
+        for part in values(test):
             name = dotted(part) if isinstance(part, (cst.Name, cst.Attribute)) else None
             if name is None:
                 continue

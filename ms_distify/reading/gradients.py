@@ -20,7 +20,7 @@ from .origin import Edge, Origin, Selectors
 from .project import Project
 from .script import Script
 from .takes import PAIR, PLAIN, Take, Takes
-from .tree import walk
+from .tree import values, walk
 
 _MAX_DEPTH = 40
 
@@ -111,7 +111,7 @@ class Gradients:
     def _mapped(self, script: Script, call: cst.Call) -> Iterator[str]:
         """Yield what functions that a call is given call: ``hyper_map(partial(clip_one, 1.0), grads)``."""
         for arg in call.args[:1]:
-            for part in walk(arg.value):
+            for part in values(arg.value):
                 if not isinstance(part, cst.Name):
                     continue
                 for origin in self.flow.origins(script, part):

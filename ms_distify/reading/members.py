@@ -63,10 +63,20 @@ def attribute(flow: Flow, value: cst.BaseExpression, name: str, node: cst.CSTNod
             yield from _class_attribute(flow, origin, origin.node, name, inner, node)
         elif origin.kind == "call":
             yield at.origin("external", node, f"{origin.qualified}().{name}")
+            yield from _put_on(flow, origin, name, at)
         elif origin.kind == "literal" and not origin.selectors and literal(origin.node) is None:
             yield at.origin("unknown", node, reason=f"attribute {name} {OF_NOTHING}")
         else:
             yield at.origin("unknown", node, reason=f"attribute {name} of something that cannot be followed")
+            if isinstance(origin.node, cst.Call):
+                yield from _put_on(flow, origin, name, at)
+
+
+def _put_on(flow: Flow, holder: Origin, name: str, at: At) -> Iterator[Origin]:
+    """Go on at what the program puts on an object that a library gave: ``args.rank = get_rank()``."""
+    for script, target, value, path in flow.project.attribute_assignments(name):
+        if any(origin.node is holder.node for origin in flow.origins(script, target.value)):
+            yield from flow.walk(value, replace(at, script=script, selectors=(*path, *at.selectors)))
 
 
 def _class_attribute(

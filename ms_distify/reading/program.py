@@ -20,7 +20,7 @@ from .project import Project
 from .roles import Roles
 from .script import Script
 from .timeline import INIT, Timeline
-from .tree import walk
+from .tree import values, walk
 
 _PRAGMA = re.compile(r"#\s*ms-distify:\s*([a-z]+)\s*(?:\[([A-Z0-9,\s]*)\])?", re.IGNORECASE)
 
@@ -161,7 +161,7 @@ class Program:
         if node in seen or len(seen) > 200:
             return ""
         seen.add(node)
-        for part in walk(node):
+        for part in values(node):
             if isinstance(part, cst.Call):
                 name = self.flow.qualified(script, part)
                 if name in calls:
@@ -187,9 +187,9 @@ class Program:
             found = self.flow.origins(script, node)
             sure = {
                 origin.node
-                for home, target, value, _ in self.project.attribute_assignments(node.attr.value)
+                for home, target, value, path in self.project.attribute_assignments(node.attr.value)
                 if self._surely_set(home, target, value, seen)
-                for origin in self.flow.origins(home, value)
+                for origin in self.flow.origins(home, value, selectors=path)
             }
             return [origin for origin in found if origin.node in sure]
         if isinstance(node, cst.Call) and not node.args and self.flow.targets(script, node):

@@ -139,6 +139,18 @@ def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         stack.extend(reversed(_child_list(node)))
 
 
+def values(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Yield what :func:`walk` does, but for words that name no variable: those behind a dot, and of keywords."""
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        yield node
+        if isinstance(node, (cst.Attribute, cst.Arg)):
+            stack.append(node.value)
+        else:
+            stack.extend(reversed(_child_list(node)))
+
+
 class Tree:
     """A parsed file.
 

@@ -4,7 +4,7 @@ import libcst as cst
 import pytest
 
 from ms_distify.reading.source import SourceError, decode
-from ms_distify.reading.tree import Tree, children, parse, walk
+from ms_distify.reading.tree import Tree, children, parse, values, walk
 
 
 def tree(text: str) -> Tree:
@@ -98,3 +98,9 @@ def test_refused(text: str, line: int | None, says: str) -> None:
 def test_long_lines_of_data_are_read(text: str) -> None:
     read = tree(text)
     assert read.text(read.module.body[0]) == text.partition("  #")[0].rstrip()
+
+
+def test_values_leave_out_words_that_name_no_variable() -> None:
+    read = tree("f(a.b.c, d=e, *g)[h].i = lambda j: j.k\n")
+    words = [node.value for node in values(read.module) if isinstance(node, cst.Name)]
+    assert words == ["f", "a", "e", "g", "h", "j", "j"]

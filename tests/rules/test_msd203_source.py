@@ -128,6 +128,7 @@ def test_a_source_that_ignores_the_index_is_refused() -> None:
         "        return (next_row(),)\n\ntrain = ds.GeneratorDataset(Draw(), ['x']).batch(4, True)\n"
     )
     refused(HEAD + source + TRAINING, "MSD203", 11, "does not look at its index")
+    refused(HEAD + source.replace("next_row()", "next_row(self.index, index=2)") + TRAINING, "MSD203", 11, "its index")
     converted(HEAD + source.replace("next_row()", "next_row(index)") + TRAINING)
 
 

@@ -343,10 +343,45 @@ config = Config()
         pytest.param("config.device_id = 3\nif config.cloud:\n    config.device_id = get_device_id()\n"
                      "ms.set_context(device_id=config.device_id)\n", CHANGED, id="set under a condition"),
         pytest.param("config.device_id = 3\nms.set_context(device_id=config.device_id)\n", CHANGED, id="another"),
+        pytest.param("device_id = get_device_id()\nms.set_context(device_id=config.device_id)\n", CHANGED,
+                     id="a variable of the same name"),
     ],
 )  # fmt: skip
 def test_device_ids_of_helper_functions_are_understood(text: str, status: str) -> None:
     assert statuses(run(HELPERS + HEAD + text + BATCH + TRAINING), "MSD101") == [status]
+
+
+ON_ARGUMENTS = """\
+import argparse
+import os
+from mindspore.communication import get_group_size, get_rank, init
+parser = argparse.ArgumentParser()
+parser.add_argument("--distribute", type=int, default=1)
+parser.add_argument("--rank", type=int, default=0)
+args = parser.parse_args()
+ms.set_context(device_id=int(os.getenv("DEVICE_ID", "0")))
+if args.distribute:
+    init()
+    args.rank, args.group_size = get_rank(), get_group_size()
+    ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.DATA_PARALLEL, gradients_mean=True,
+                                 parameter_broadcast=True, device_num=args.group_size)
+else:
+    args.group_size = 1
+ms.set_seed(1)
+train = ds.MnistDataset("/data", num_shards=args.group_size, shard_id=args.rank).batch(32, drop_remainder=True)
+lr = 0.1 * args.group_size
+opt = nn.SGD(net.trainable_params(), lr)
+calls = [ms.ModelCheckpoint("a")] if args.rank == 0 else []
+model = ms.Model(net, optimizer=opt)
+model.train(1, train, callbacks=calls)
+"""
+
+
+def test_ranks_kept_among_the_arguments_are_understood() -> None:
+    result = run(HEAD + ON_ARGUMENTS, settings=LINEAR)
+    assert {finding.status for finding in result.findings} <= {KEPT, NOTED}
+    for code in ("MSD101", "MSD102", "MSD103", "MSD201", "MSD401", "MSD506"):
+        assert statuses(result, code) == [KEPT], code
 
 
 def test_a_decision_on_a_helper_is_not_doubled() -> None:
