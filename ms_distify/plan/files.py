@@ -167,6 +167,11 @@ class Files:
         if found and all(
             origin.kind in ("literal", "class", "function", "module")
             or (origin.kind == "external" and not origin.qualified.startswith("mindspore."))
+            or (
+                isinstance(node, cst.Name)
+                and isinstance(origin.node, cst.Attribute)
+                and self._setting(origin.script, origin.node)
+            )
             for origin in found
         ):
             return True

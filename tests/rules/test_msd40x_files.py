@@ -207,7 +207,6 @@ def test_what_records_the_training(line: str, status: str, after: list[str]) -> 
         pytest.param(
             "if os.path.exists('a.ckpt'):\n    ms.load_checkpoint('a.ckpt', net)\n", id="if-the-file-is-there"
         ),
-        pytest.param("for f in os.listdir('.'):\n    ms.load_checkpoint(f, net)\n", id="for-each-file"),
         pytest.param("try:\n    ms.load_checkpoint('a.ckpt', net)\nexcept OSError:\n    pass\n", id="try"),
         pytest.param("x = [ms.load_checkpoint('a.ckpt', net) for i in range(2)]\n", id="comprehension"),
         pytest.param("while os.path.exists('b'):\n    ms.load_checkpoint('a.ckpt', net)\n", id="while"),
@@ -228,8 +227,21 @@ def test_what_records_the_training(line: str, status: str, after: list[str]) -> 
         pytest.param("f = lambda: ms.load_checkpoint('a.ckpt', net)\nf()\n", id="lambda"),
     ],
 )
-def test_no_wait_where_ranks_may_not_all_come(load: str) -> None:
-    result = run(START + TRAINING + "ms.save_checkpoint(net, 'a.ckpt')\n" + load)
+def test_ranks_wait_behind_the_save_where_they_may_not_all_come_by_the_load(load: str) -> None:
+    save = "ms.save_checkpoint(net, 'a.ckpt')\n"
+    wait = "wait_for_rank_0(\"to finish ms.save_checkpoint(net, 'a.ckpt')\")"
+    lines = put_in(START + TRAINING + save + load)
+    assert [line for line in lines if "a.ckpt" in line] == ["    ms.save_checkpoint(net, 'a.ckpt')", wait]
+    guarded = f"if os.getenv('RANK_ID', '0') == '0':\n    {save}"
+    assert [line for line in put_in(START + TRAINING + guarded + load) if "a.ckpt" in line] == [wait]
+    result = run(START + TRAINING + f"if os.path.exists('d'):\n    {save}" + load)
+    assert [status for status, _ in found(result, "MSD402")] == ["changed", "noted"], "nor by the save"
+    assert b"wait_for_rank_0" not in result.output
+
+
+def test_a_load_of_whatever_there_is_is_noted() -> None:
+    load = "for path in glob.glob('*.ckpt'):\n    ms.load_checkpoint(path, net)\n"
+    result = run("import glob\n" + START + TRAINING + "ms.save_checkpoint(net, 'a.ckpt')\n" + load)
     assert [status for status, _ in found(result, "MSD402")] == ["changed", "noted"]
     assert b"wait_for_rank_0" not in result.output
 
@@ -239,6 +251,9 @@ def test_no_wait_where_ranks_may_not_all_come(load: str) -> None:
     [
         pytest.param("if args.best:\n    ms.load_checkpoint('a.ckpt', net)\n", "    ", id="argument"),
         pytest.param("for i in range(2):\n    ms.load_checkpoint('a.ckpt', net)\n", "    ", id="counted-loop"),
+        pytest.param(
+            "n = args.n\nfor i in range(n):\n    ms.load_checkpoint('a.ckpt', net)\n", "    ", id="argument-counts"
+        ),
         pytest.param("def f():\n    ms.load_checkpoint('a.ckpt', net)\nf()\nf()\n", "    ", id="function"),
         pytest.param(
             "def f():\n    if args.no:\n        return\n    ms.load_checkpoint('a.ckpt', net)\nf()\n",
