@@ -116,6 +116,28 @@ class Batches:
             if isinstance(node, cst.BaseExpression) and not self._harmless(script, node):
                 yield script, node
 
+    def same_numbers(self, batch: Batch) -> Iterator[tuple[Script, cst.BaseExpression, str]]:
+        """Yield numbers equal to the size of a batch that a Cell of the program's is built with, for a "batch".
+
+        Both are written out, so that only the name of the parameter, which is yielded too, tells that they belong together.
+        """
+        size = literal(batch.size) if batch.size is not None else ...
+        if not isinstance(size, int):
+            return
+        for script in self.program.scripts:
+            for call in script.bindings.calls:
+                if not any(literal(arg.value) == size for arg in call.args) or not self.builds_cell(script, call):
+                    continue
+                for _, function in self.program.flow.targets(script, call):
+                    for param in parameters(function):
+                        value = self.program.flow.argument(script, call, function, param.name.value)
+                        if (
+                            isinstance(value, tuple)
+                            and literal(value[1]) == size
+                            and "batch" in param.name.value.lower()
+                        ):
+                            yield value[0], value[1], param.name.value
+
     def _handed(self, script: Script, node: cst.CSTNode) -> Iterator[str]:
         """Yield the parameters and variables that a value is given to as it is."""
         parent = script.tree.parent.get(node)

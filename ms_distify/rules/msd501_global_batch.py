@@ -120,6 +120,12 @@ def _readers(context: Context, batch: Batch) -> Iterator[Decision]:
                 f"{text} / ranks rows"
             )
             yield decide(CODE, NOTED, script, node, message)
+    for script, node, name in context.batches.same_numbers(batch):
+        message = (
+            f"{_ASKED}: a Cell is built with {name}={script.tree.text(node)}, the batch by its name, and gets fewer rows than "
+            "that on a rank; build it without, or divide it there too"
+        )
+        yield decide(CODE, REFUSED, script, node, message)
 
 
 def _given(context: Context, batch: Batch) -> tuple[cst.BaseExpression | None, cst.BaseExpression | None]:

@@ -108,6 +108,12 @@ def test_what_else_reads_the_batch_size_is_named() -> None:
     net = "class Net(nn.Cell):\n    def __init__(self, rows):\n        super().__init__()\n        self.rows = rows\n"
     built = refusal(HEAD + CONTEXT + net + sized + "own = Net(SIZE)\n" + TRAINING, KEEP, "MSD501")
     assert "a Cell is built with SIZE" in built
+    net = net.replace("rows", "batch_size")
+    for call in ("Net(32)", "Net(batch_size=32)"):
+        built = refusal(HEAD + CONTEXT + net + BATCH + f"own = {call}\n" + TRAINING, KEEP, "MSD501")
+        assert "a Cell is built with batch_size=32, the batch by its name" in built
+    converted(HEAD + CONTEXT + net + BATCH + "own = Net(16)\n" + TRAINING, settings=KEEP)
+    converted(HEAD + CONTEXT + net.replace("batch_size", "width") + BATCH + "own = Net(32)\n" + TRAINING, settings=KEEP)
 
 
 def test_steps_stay_those_of_one_card_with_the_batch() -> None:
