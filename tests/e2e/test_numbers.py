@@ -53,6 +53,16 @@ def test_the_scaled_rate_equals_one_card_at_twice_the_rate_and_batch(tmp_path: P
     assert len(rates) == 3 * 6, "three forms, six steps each"
     assert _rates((tmp_path / "device0" / "train.log").read_text()) == rates
 
+    convert(source, tmp_path / "train_dist.py", "--scale-lr", "linear", "--warmup-epochs", "1", "--force")
+    ranks(tmp_path / "run_distribute.sh", 2, "--device", device, record=tmp_path / "warm")
+    # The first epoch of a rank is two steps. At full height the rates are those above, of one card at twice the rate.
+    part = [0.5, 0.75, 1, 1, 1, 1]
+    risen = [[form, *(rate * part[k % 6] for rate in own)] for k, (form, *own) in enumerate(rates)]
+    warm = _rates((tmp_path / "device0" / "train.log").read_text())
+    assert [form for form, *_ in warm] == [form for form, *_ in rates]
+    for (_, *now), (_, *expected) in zip(warm, risen):
+        assert now == pytest.approx(expected, abs=2e-6)
+
 
 def _rates(output: str) -> list[list[object]]:
     return [json.loads(line.partition(" ")[2]) for line in output.splitlines() if line.startswith("rate ")]
