@@ -17,7 +17,7 @@ from ..exits import Stop, reason
 from ..launch import render
 from ..settings import Settings
 from .checks import ESSENTIAL, check_all, fails_too, one_card
-from .mathematics import SUM, questioned, same_loss
+from .mathematics import SUM, questioned, same_loss, to_measure
 from .outcome import COULD_NOT_RUN, DIFFERENT, DIFFERS, NOT_COMPARED, PROVED, Curves, Outcome
 from .processes import Ended, Running, ended_by_signals
 from .records import Process, read_process
@@ -203,9 +203,14 @@ class _Verification:
         loss = questioned(runs)
         if loss:
             runs = replace(runs, own_rows=self._reference("own rows", original, ranks)[0])
+            if not same_loss(runs):
+                runs = replace(runs, own_again=self._reference("own rows again", original, ranks)[0])
         if loss == SUM and same_loss(runs):
-            reference, why = self._reference("divided", original, ranks)
+            reference, why = self._reference("divided", original, ranks, divided=True)
             runs = replace(runs, reference=reference, why_no_reference=why, divided=True)
+        if to_measure(runs):
+            shuffled, why = self._reference("shuffled", original, ranks, divided=runs.divided)
+            runs = replace(runs, shuffled=None if why else shuffled)
         if not any(rank.steps for rank in ranks):
             self._must_blame_ranks(original, ranks, ended)
         checks, curves = check_all(runs, self.base / "ranks" / "work", self.base / "ranks" / "record")
@@ -250,8 +255,17 @@ class _Verification:
             raise CouldNotRun(f"{many}: a rank's part of the data does not fill one batch; {more}")
         raise CouldNotRun(_why(ended, many, ranks[0]))
 
-    def _reference(self, name: str, original: Process | None, ranks: list[Process]) -> tuple[Process | None, str]:
-        """Run one card on the rows of all ranks; as "divided" with a part of the gradients, where they are of sums."""
+    def _reference(
+        self, name: str, original: Process | None, ranks: list[Process], *, divided: bool = False
+    ) -> tuple[Process | None, str]:
+        """Run one card on the rows of all ranks, or on those of one ("own rows"), or in another order ("shuffled").
+
+        Args:
+            name: which of these.
+            original: the original on one card.
+            ranks: the converted program on ranks.
+            divided: whether it gets a part of the gradients, where they are of sums.
+        """
         if original is None:
             return None, "there is no single-card program to compare with (--only)"
         if self.wish.converted is None and self.settings.scale_lr != "none":
@@ -264,15 +278,21 @@ class _Verification:
             return None, "no step was seen that came after a read of a MindSpore dataset"
         known = original.iterators()
         many, what = self.wish.ranks, f"one card at {self.wish.ranks} times the batch"
-        if name == "own rows":
-            many, what = 1, "one card on the rows of rank 0"
+        if name.startswith("own rows"):
+            many, what = 1, "one card on the rows of rank 0" + " once more" * name.endswith("again")
         # Where ranks divide the batch of one card, all of theirs together are no larger than that.
         grows = many > 1 and not (self.wish.converted is None and self.settings.global_batch == "keep")
         enlarge = sorted({number for i in original.training() for number in known[i]["batches"][:1]}) if grows else []
-        divided = name == "divided"
-        self.say(f"running the original on {what}{', its gradients divided, for the loss adds up rows' * divided}")
+        said = ", its gradients divided, for the loss adds up rows" * divided
+        said += ", rows in another order, to see what rounding does" * (name == "shuffled")
+        self.say(f"running the original on {what}{said}")
         more: dict[str, Any] = {
-            "replay": {"folder": str(self.base / "ranks" / "record"), "ranks": many, "iterators": training},
+            "replay": {
+                "folder": str(self.base / "ranks" / "record"),
+                "ranks": many,
+                "iterators": training,
+                "shuffled": name == "shuffled",
+            },
             "enlarge": enlarge,
             "divide": many if divided else 1,
         }

@@ -23,6 +23,28 @@ ROUNDING_OF_HALVES = 3e-2
 ROUNDING_OF_ONE = 1e-2
 ROUNDING = (1e-6, 1e-5)
 ROUNDING_OF_LOSS = 1e-4
+# A parameter that is this many times further apart, measured by its own way and beyond what its numbers can hold, is looked
+# at by itself: a fault in a small one is little among all, and so is one whose gradient is nothing but rounding.
+OWN_WAY = 10
+
+
+@dataclass(frozen=True)
+class Stray:
+    """A parameter that is further apart than rounding of its own numbers makes it.
+
+    Attributes:
+        key: its key in snapshots.
+        name: its name.
+        largest: the largest difference of an element.
+        relative: length of the difference over the length of its own way.
+        length: length of the difference.
+    """
+
+    key: str
+    name: str
+    largest: float
+    relative: float
+    length: float
 
 
 @dataclass(frozen=True)
@@ -37,6 +59,8 @@ class Distance:
         count: how many parameters there are.
         way: the largest change of any element from the start.
         halves: whether the program calculates with 16 bits.
+        strays: parameters that are far apart for their own way, the furthest first.
+        length: length of the difference.
     """
 
     largest: float
@@ -46,6 +70,8 @@ class Distance:
     count: int
     way: float = 0.0
     halves: bool = False
+    strays: tuple[Stray, ...] = ()
+    length: float = 0.0
 
     @property
     def equal(self) -> bool:
@@ -60,9 +86,9 @@ class Distance:
 
 
 def distance(
-    first: Snapshot, second: Snapshot, start: Snapshot | None, names: list[str], *, halves: bool = False
+    first: Snapshot, second: Snapshot, start: Snapshot | None, names: list[str], *, halves: bool = False, steps: int = 1
 ) -> Distance:
-    """Return the distance of two snapshots."""
+    """Return the distance of two snapshots, taken some steps from the start."""
     import numpy as np
 
     keys = sorted(key for key in first if key != "checksums" and key in second)
@@ -70,6 +96,7 @@ def distance(
     if sums[0].shape == sums[1].shape and bool((sums[0] == sums[1]).all()):
         return Distance(0.0, "", False, 0.0, len(keys), halves=halves)  # also where they are no numbers
     largest, where, square, way, furthest = 0.0, "", 0.0, 0.0, 0.0
+    strays = []
     for key in keys:
         if first[key].shape != second[key].shape:
             return Distance(math.inf, _name(names, key), True, math.inf, len(keys))
@@ -85,10 +112,17 @@ def distance(
             moved = np.abs(one - start[key])
             way += float((moved**2).sum())
             furthest = max(furthest, float(moved.max()) if moved.size else 0.0)
+            # Each step rounds a parameter to a number that it can hold, the next one up or down.
+            own = steps * np.finfo(first[key].dtype).eps * np.maximum(np.abs(one), np.abs(start[key]))
+            length = float(np.linalg.norm(np.maximum(apart - own, 0.0)))
+            part = length / float(np.linalg.norm(moved)) if moved.any() else math.inf
+            if length and part > OWN_WAY * (ROUNDING_OF_HALVES if halves else ROUNDING_OF_WAY):
+                strays.append(Stray(key, _name(names, key), here, part, length))
     if not where and sums[0].shape == sums[1].shape:
         where = _name(names, keys[int(np.flatnonzero(sums[0] != sums[1])[0])])
     relative = math.sqrt(square / way) if way else 0.0 if not square else math.inf
-    return Distance(largest, where, True, relative, len(keys), furthest, halves)
+    strays.sort(key=lambda stray: -stray.relative)
+    return Distance(largest, where, True, relative, len(keys), furthest, halves, tuple(strays), math.sqrt(square))
 
 
 def _name(names: list[str], key: str) -> str:
@@ -138,5 +172,28 @@ def courses(one: Process, many: Process) -> list[Distance]:
         first, second = one.snapshot(step), many.snapshot(step)
         if first is None or second is None:
             break
-        found.append(distance(first, second, start, one.parameters(), halves=halves))
+        found.append(distance(first, second, start, one.parameters(), halves=halves, steps=step))
     return found
+
+
+def rounding_of(one: Process, other: Process, step: int, key: str | None = None) -> float:
+    """Return the largest length of the difference, up to a step, of two runs that only rounding tells apart.
+
+    Args:
+        one: a run.
+        other: the same on the same rows in another order.
+        step: the last step that counts.
+        key: the one parameter that counts; None for all of them.
+    """
+    import numpy as np
+
+    largest = 0.0
+    for number in range(1, step + 1):
+        first, second = one.snapshot(number), other.snapshot(number)
+        if first is None or second is None:
+            break
+        keys = [key] if key is not None else [name for name in first if name != "checksums"]
+        pairs = [(first[name], second[name]) for name in keys if name in first and name in second]
+        square = sum(float(((a.astype(np.float64) - b) ** 2).sum()) for a, b in pairs if a.shape == b.shape)
+        largest = max(largest, math.sqrt(square))
+    return largest

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
-from .compare import Distance, courses, loss_rounding
+from .compare import Distance, courses, loss_rounding, rounding_of
 from .outcome import DIFFERS, NOT_COMPARED, NOTED, OK, Check
 from .records import Process
 from .runs import Runs
 
 _NAME = "same mathematics"
+# Rounding of two runs on rows in different orders is of one size; so many times that is something else.
+_TIMES_ROUNDING = 10
 _PARTS = {2: "half", 3: "third", 4: "quarter"}
 MEAN, SUM, OTHER = "mean", "sum", "other"
 
@@ -23,7 +25,8 @@ def mathematics(runs: Runs, distances: list[Distance]) -> Check:
         text = f"one card starts with other parameters: {start.where} differs by {start.largest:.3g}"
         return Check(_NAME, DIFFERS, text, start.largest)
     steps = len(distances) - 1
-    last = distances[-1]
+    last, grown = distances[-1], ""
+    loose: dict[str, None] = {}
     what = f"one card at {len(runs.ranks)} times the batch"
     what += f" and a {_PARTS.get(len(runs.ranks), f'{len(runs.ranks)}th')} of the loss" if runs.divided else ""
     for step, distance in enumerate(distances[1:], 1):
@@ -32,6 +35,10 @@ def mathematics(runs: Runs, distances: list[Distance]) -> Check:
                 return Check(_NAME, NOT_COMPARED, "parameters are not finite after step 1, on one card too")
             steps, last = step - 1, distances[step - 1]
             break
+        if not distance.equal and step > 1 and _is_rounding(runs, step, distance.length):
+            steps, last = step - 1, distances[step - 1]
+            grown = f" (then rounding has grown to {distance.largest:.3g}, in two runs of one card too)"
+            break
         if not distance.equal:
             text = (
                 f"differs from {what} from step {step} on: {distance.where} by "
@@ -39,16 +46,52 @@ def mathematics(runs: Runs, distances: list[Distance]) -> Check:
             )
             status, why = _excused(runs)
             return Check(_NAME, status, f"{why}{text}", distance.largest)
+        check = _strays(runs, step, distance, what)
+        if check is not None:
+            return check
+        loose.update(dict.fromkeys(stray.name for stray in distance.strays))
     if not last.tells:
         text = f"training has changed no parameter by more than {last.way:.3g}, which is little more than rounding"
         return Check(_NAME, NOT_COMPARED, f"{text}; give it more --steps", last.largest)
-    text = f"largest difference to {what} over {steps} steps: {last.largest:.3g}"
+    text = f"largest difference to {what} over {steps} steps: {last.largest:.3g}{grown}"
     if last.halves and last.relative:
         text += f" ({last.relative:.1%} of what training has changed, in numbers of 16 bits)"
+    if loose:
+        more = f" and {len(loose) - 1} more" if len(loose) > 1 else ""
+        text += f"; {next(iter(loose))}{more} cannot be judged, for rounding moves them as far"
     if not runs.divided:
         return Check(_NAME, OK, text, last.largest)
     text += "; the loss adds up rows and ranks average their sums, so a step is 1/ranks of one card's at that batch"
     return Check(_NAME, NOTED, text, last.largest)
+
+
+def _strays(runs: Runs, step: int, distance: Distance, what: str) -> Check | None:
+    """Judge parameters that are far apart for their own way, though their part of all parameters' is small."""
+    for stray in distance.strays:
+        own = f" ({stray.relative:.1%} of its own way)" if math.isfinite(stray.relative) else ", and one card leaves it"
+        text = f"{stray.name} differs from {what} from step {step} on by {stray.largest:.3g}{own}"
+        if runs.shuffled is None:
+            why = "how far rounding alone takes it could not be measured"
+            return Check(_NAME, NOT_COMPARED, f"{text}; {why}", stray.largest)
+        if not _is_rounding(runs, step, stray.length, stray.key):
+            status, why = _excused(runs)
+            return Check(_NAME, status, f"{why}{text}, where another order of rows changes less", stray.largest)
+    return None
+
+
+def _is_rounding(runs: Runs, step: int, length: float, key: str | None = None) -> bool:
+    """Whether one card on the same rows in another order is as far from itself."""
+    if runs.reference is None or runs.shuffled is None:
+        return False
+    return length <= _TIMES_ROUNDING * rounding_of(runs.reference, runs.shuffled, step, key)
+
+
+def to_measure(runs: Runs) -> bool:
+    """Whether rounding has to be measured to tell what ranks and one card differ by."""
+    if runs.reference is None:
+        return False
+    found = courses(runs.reference, runs.ranks[0])[1:]
+    return bool(found) and found[0].equal and any(distance.strays or not distance.equal for distance in found)
 
 
 def batch_loss(one: Process, ranks: list[Process]) -> tuple[str, float, float] | None:
@@ -76,7 +119,7 @@ def questioned(runs: Runs) -> str:
     if runs.reference is None:
         return ""
     distances = courses(runs.reference, runs.ranks[0])
-    if len(distances) < 2 or all(distance.equal for distance in distances[1:]):
+    if len(distances) < 2 or all(distance.equal and not distance.strays for distance in distances[1:]):
         return ""
     found = batch_loss(runs.reference, runs.ranks)
     return found[0] if found is not None and found[0] != MEAN else ""
@@ -84,11 +127,14 @@ def questioned(runs: Runs) -> str:
 
 def same_loss(runs: Runs) -> bool:
     """Whether the original has the loss of rank 0 on rank 0's rows: it is the same program, then."""
-    if runs.own_rows is None:
-        return False
-    steps = runs.own_rows.first("step"), runs.ranks[0].first("step")
+    return runs.own_rows is not None and _first_losses(runs.own_rows, runs.ranks[0])[1]
+
+
+def _first_losses(one: Process, other: Process) -> tuple[list[float], bool]:
+    """Return the losses of two runs in step 1, as far as they were seen, and whether both were and are equal."""
+    steps = one.first("step"), other.first("step")
     losses = [step["loss"] for step in steps if step is not None and step["loss"] is not None]
-    return len(losses) == 2 and math.isclose(*losses, rel_tol=loss_rounding(runs.own_rows), abs_tol=1e-6)
+    return losses, len(losses) == 2 and math.isclose(*losses, rel_tol=loss_rounding(one), abs_tol=1e-6)
 
 
 def _excused(runs: Runs) -> tuple[str, str]:
@@ -97,6 +143,12 @@ def _excused(runs: Runs) -> tuple[str, str]:
     if found is None or found[0] == MEAN or runs.own_rows is None:
         return DIFFERS, ""
     if not same_loss(runs):
+        losses, equal = _first_losses(runs.own_rows, runs.own_again) if runs.own_again else ([], True)
+        if len(losses) == 2 and not equal:
+            return NOT_COMPARED, (
+                f"with equal parameters and rows the loss of one card is {losses[0]:.6g} in one run and {losses[1]:.6g} in "
+                "another: it draws random numbers; "
+            )
         return DIFFERS, "rank 0 has another loss in step 1 than the original has on the same rows; "
     kind, alone, mean = found
     if kind == SUM:

@@ -20,6 +20,9 @@ class Runs:
         why_no_reference: why there is none, or how it failed.
         own_rows: the original on one card, on the rows of rank 0 alone, for one step; made where losses tell that one card
             at N times the batch may be no measure.
+        own_again: that once more; made where its loss is another than rank 0's, to see whether it draws random numbers.
+        shuffled: the reference once more, on the rows of each batch in another order; made where rounding may be all that
+            tells ranks from it, to measure that.
         divided: whether the reference's gradients were divided by the number of ranks, for its loss adds up rows.
         strict: whether what cannot be compared counts as a difference.
     """
@@ -31,5 +34,7 @@ class Runs:
     reference: Process | None = None
     why_no_reference: str = ""
     own_rows: Process | None = None
+    own_again: Process | None = None
+    shuffled: Process | None = None
     divided: bool = False
     strict: bool = False

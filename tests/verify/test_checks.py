@@ -10,7 +10,7 @@ import pytest
 
 from ms_distify.verify.checks import check_all, files, one_card, one_reduction, starts
 from ms_distify.verify.compare import courses, equal_ranks
-from ms_distify.verify.mathematics import batch_loss, mathematics, questioned
+from ms_distify.verify.mathematics import batch_loss, mathematics, questioned, to_measure
 from ms_distify.verify.records import Process
 from ms_distify.verify.rows import shards
 from ms_distify.verify.runs import Runs
@@ -88,6 +88,28 @@ def test_mathematics(
     assert said in check.message
 
 
+@pytest.mark.parametrize(
+    ("again", "status", "said"),
+    [
+        pytest.param(2.5, "differs", "another loss in step 1 than the original", id="it repeats itself"),
+        pytest.param(2.7, "not compared", "2.5 in one run and 2.7 in another", id="it does not"),
+        pytest.param(None, "differs", "another loss in step 1 than the original", id="no loss was seen"),
+    ],
+)
+def test_another_loss_of_a_program_that_draws_numbers(
+    tmp_path: Path, again: float | None, status: str, said: str
+) -> None:
+    for name in ("own", "again"):
+        (tmp_path / name).mkdir()
+    own = process(tmp_path / "own", "one", [1.0, 2.0], 2.5)
+    once_more = process(tmp_path / "again", "one", [1.0, 2.0], again)
+    made = runs(tmp_path, ([1.0, 2.5], 5.0), [2.0, 4.0], own_rows=own, own_again=once_more)
+    assert made.reference is not None
+    check = mathematics(made, courses(made.reference, made.ranks[0]))
+    assert check.status == status
+    assert said in check.message
+
+
 def test_strict_counts_what_was_not_compared(tmp_path: Path) -> None:
     """But not what could not be: one card where there is none, and the speed of a single step."""
     made = runs(tmp_path, ([1.0, 2.0], 3.0), [2.0, 4.0])
@@ -108,6 +130,75 @@ def test_sums_are_compared_with_a_part_of_the_gradient(tmp_path: Path) -> None:
     check = mathematics(divided, courses(divided.reference, divided.ranks[0]))
     assert check.status == "noted", "it is not one card's training at that batch"
     assert "a half of the loss" in check.message
+
+
+def two_parameters(folder: Path, name: str, values: list[tuple[float, float]]) -> Process:
+    """Return a process with a large parameter and a small one, which have these values at the start and after each step."""
+    events: list[dict[str, Any]] = [*ORDER, {"e": "optimizer", "names": ["large", "small"]}]
+    folder.mkdir(exist_ok=True)
+    for number, (large, small) in enumerate(values):
+        if number:
+            events.append({"e": "step", "k": number, "reads": [[0, number - 1]], "loss": 1.0, "by_row": False})
+        one, other = np.full(100, large, np.float32), np.array([small], np.float32)
+        sums = np.array([hash((large, small)) % 2**32], np.uint32)
+        np.savez(folder / f"{name}.step{number:05d}.npz", checksums=sums, p00000=one, p00001=other)
+    return Process(folder, name, events)
+
+
+# One card's large parameter goes from 0 to 1 and its small one from 1 to 1.001.
+WAY = [(0.0, 1.0), (1.0, 1.001)]
+
+
+@pytest.mark.parametrize(
+    ("rank", "shuffled", "status", "said"),
+    [
+        pytest.param((1.0, 1.001005), None, "ok", "largest difference", id="little of its own way"),
+        pytest.param((1.0, 1.002), (1.0, 1.001), "differs", "small differs", id="twice its way"),
+        pytest.param((1.0, 1.0), (1.0, 1.001), "differs", "100.0% of its own way", id="not trained"),
+        pytest.param((1.0, 1.002), (1.0, 0.9995), "ok", "small cannot be judged", id="a way that rounding makes"),
+        pytest.param((1.0, 1.002), None, "not compared", "could not be measured", id="rounding is not known"),
+        pytest.param((1.5, 1.001), (0.5, 1.001), "differs", "large by 0.5", id="apart from the first step on"),
+    ],
+)
+def test_a_small_parameter_is_judged_by_its_own_way(
+    tmp_path: Path, rank: tuple[float, float], shuffled: tuple[float, float] | None, status: str, said: str
+) -> None:
+    reference = two_parameters(tmp_path / "one", "one", WAY)
+    ranks = [two_parameters(tmp_path / "ranks", str(number), [WAY[0], rank]) for number in range(2)]
+    other = two_parameters(tmp_path / "other", "one", [WAY[0], shuffled]) if shuffled is not None else None
+    made = Runs(ranks, reference=reference, shuffled=other)
+    check = mathematics(made, courses(reference, ranks[0]))
+    assert check.status == status
+    assert said in check.message
+
+
+def test_what_a_small_number_cannot_hold_is_rounding(tmp_path: Path) -> None:
+    """A tenth of a way of 1e-6 is nothing where the next number is 1.2e-7 away."""
+    reference = two_parameters(tmp_path / "one", "one", [(0.0, 1.0), (1.0, 1.000001)])
+    ranks = [two_parameters(tmp_path / "ranks", "0", [(0.0, 1.0), (1.0, 1.0000011)])]
+    made = Runs(ranks, reference=reference)
+    assert not to_measure(made)
+    assert mathematics(made, courses(reference, ranks[0])).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("shuffled", "status", "said"),
+    [
+        pytest.param([1.0, 1.9], "ok", "over 1 steps: 0 (then rounding has grown to 0.5", id="as far from itself"),
+        pytest.param([1.0, 2.0001], "differs", "from step 2 on", id="not so"),
+    ],
+)
+def test_rounding_that_grows_ends_the_comparison(tmp_path: Path, shuffled: list[float], status: str, said: str) -> None:
+    folders = [tmp_path / name for name in ("one", "ranks", "other")]
+    courses_of = ([0.0, 1.0, 2.0], [0.0, 1.0, 2.5], [0.0, *shuffled])
+    for folder in folders:
+        folder.mkdir()
+    reference, rank, other = (process(folder, "0", values, 1.0) for folder, values in zip(folders, courses_of))
+    made = Runs([rank], reference=reference, shuffled=other)
+    assert to_measure(made)
+    check = mathematics(made, courses(reference, rank))
+    assert check.status == status
+    assert said in check.message
 
 
 @pytest.mark.parametrize(

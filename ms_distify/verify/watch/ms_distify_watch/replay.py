@@ -17,6 +17,7 @@ class Replay:
     def __init__(self, replay: dict[str, Any]) -> None:
         self._folder: str = replay["folder"]
         self._ranks: int = replay["ranks"]
+        self._shuffled: bool = replay["shuffled"]
         self._training: set[int] = set(replay["iterators"])
         self._columns: dict[int, list[str] | None] = {}
         self.ends: dict[int, set[int]] = {}
@@ -57,6 +58,9 @@ class Replay:
             joined = [np.concatenate(column) for column in zip(*parts)]
         except ValueError as error:
             raise RuntimeError(f"ms-distify verify: batches of ranks do not fit together: {error}") from None
+        if self._shuffled:
+            # In one order for all batches of a size: what is read side by side stays so.
+            joined = [array[np.random.RandomState(len(array)).permutation(len(array))] for array in joined]
         plain = [array if as_numpy or array.dtype.kind in "US" else mindspore.Tensor(array) for array in joined]
         columns = self._columns.get(iterator)
         return plain if columns is None else dict(zip(columns, plain))
