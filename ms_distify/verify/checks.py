@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,8 +18,15 @@ from .runs import Runs
 ESSENTIAL = ("shards", "equal course")
 
 
-def check_all(runs: Runs, work: Path, logs: Path) -> tuple[list[Check], Curves]:
-    """Make all checks that the runs allow."""
+def check_all(runs: Runs, work: Path, logs: Path, changed: Collection[str] = ()) -> tuple[list[Check], Curves]:
+    """Make all checks that the runs allow.
+
+    Args:
+        runs: the processes.
+        work: the working folder of the ranks.
+        logs: the folder of what is recorded.
+        changed: the files of the working folder that came or changed while ranks ran, whoever wrote them.
+    """
     between, course = equal_ranks(runs.ranks)
     distances = courses(runs.reference, runs.ranks[0]) if runs.reference else []
     checks = [
@@ -31,7 +39,7 @@ def check_all(runs: Runs, work: Path, logs: Path) -> tuple[list[Check], Curves]:
     ]
     if runs.original is not None and runs.alone is not None:
         checks.append(one_card(runs.original, runs.alone, runs.again))
-    checks += [files(runs.ranks, work, logs), speed(runs)]
+    checks += [files(runs.ranks, work, logs, changed), speed(runs)]
     curves = Curves(
         runs.reference.losses() if runs.reference else [],
         [rank.losses() for rank in runs.ranks],
@@ -173,8 +181,8 @@ def _one_card(original: Process, alone: Process) -> Check:
 # -- files and speed ----------------------------------------------------------------------------------------------
 
 
-def files(ranks: list[Process], work: Path, logs: Path) -> Check:
-    """No file is written by two ranks."""
+def files(ranks: list[Process], work: Path, logs: Path, changed: Collection[str] = ()) -> Check:
+    """No file is written by two ranks, and of all that are in the working folder it is known who wrote them."""
     writers: dict[str, list[str]] = {}
     for rank in ranks:
         for path in rank.writes():
@@ -185,6 +193,11 @@ def files(ranks: list[Process], work: Path, logs: Path) -> Check:
         shown = _inside(both[0], work)
         more = f" and {len(both) - 1} more" if len(both) > 1 else ""
         return Check("files", DIFFERS, f"{shown}{more} written by ranks {', '.join(writers[both[0]])}", len(both))
+    others = sorted(set(changed) - set(writers))
+    if others:
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        text = f"{_inside(others[0], work)}{more} written, and not by the Python of a rank: by how many cannot be seen"
+        return Check("files", NOT_COMPARED, text, len(others))
     return Check("files", OK, f"{len(writers)} files written, none by two ranks", 0)
 
 

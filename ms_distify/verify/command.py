@@ -22,7 +22,7 @@ from .outcome import COULD_NOT_RUN, DIFFERENT, DIFFERS, NOT_COMPARED, PROVED, Cu
 from .processes import Ended, Running, ended_by_signals
 from .records import Process, read_process
 from .runs import Runs
-from .work import link_neighbours, make_copy, project_root
+from .work import link_neighbours, make_copy, project_root, state
 
 _LAUNCHER = "run_distribute_verify.sh"
 
@@ -164,6 +164,7 @@ class _Verification:
     ) -> None:
         self.wish, self.settings, self.program, self.base, self.say = wish, settings, program, base, say
         self.running: list[Running] = []
+        self.before: dict[str, dict[str, tuple[int, int]]] = {}  # by run, the files of its folder before it began
         self.began = time.time()
 
     # -- the runs -------------------------------------------------------------------------------------------------
@@ -213,7 +214,9 @@ class _Verification:
             runs = replace(runs, shuffled=None if why else shuffled)
         if not any(rank.steps for rank in ranks):
             self._must_blame_ranks(original, ranks, ended)
-        checks, curves = check_all(runs, self.base / "ranks" / "work", self.base / "ranks" / "record")
+        work = self.base / "ranks" / "work"
+        changed = [path for path, seen in state(work).items() if self.before["ranks"].get(path) != seen]
+        checks, curves = check_all(runs, work, self.base / "ranks" / "record", changed)
         wrong = [check for check in checks if check.status == DIFFERS]
         left = next((check for check in checks if check.name in ESSENTIAL and check.status == NOT_COMPARED), None)
         if left is not None and not wrong:
@@ -348,6 +351,7 @@ class _Verification:
             "began": self.began,
             **more,
         }
+        self.before[name] = state(work)
         running = Running(command, script.parent, config, self.wish.python)
         self.running.append(running)
         return running

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -63,6 +64,19 @@ def make_copy(root: Path, place: Path) -> None:
                     shutil.copy2(entry.path, there)
                 else:
                     there.symlink_to(os.path.realpath(entry.path))
+
+
+def state(folder: Path) -> dict[str, tuple[int, int]]:
+    """Return size and time of change of every file below a folder, by its path; what links lead to is not below it."""
+    found = {}
+    for place, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(place, name)
+            with contextlib.suppress(OSError):
+                stat = os.lstat(path)
+                if not os.path.islink(path):
+                    found[path] = stat.st_size, stat.st_mtime_ns
+    return found
 
 
 def link_neighbours(root: Path, place: Path, arguments: tuple[str, ...]) -> list[Path]:

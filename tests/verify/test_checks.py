@@ -325,3 +325,14 @@ def test_a_file_of_both_ranks_outside_the_project_counts(tmp_path: Path) -> None
     ranks = [process(tmp_path, str(rank), [1.0], 1.0, more=written) for rank in range(2)]
     check = files(ranks, tmp_path / "work", tmp_path / "logs")
     assert (check.status, "/tmp/shared.ckpt" in check.message) == ("differs", True)
+
+
+def test_a_file_of_no_rank_that_is_known(tmp_path: Path) -> None:
+    """A library or a child of a rank may have written it, and so may two."""
+    work = tmp_path / "work"
+    ranks = [process(tmp_path, "0", [1.0], 1.0, more=[{"e": "write", "path": f"{work}/a.ckpt"}])]
+    check = files(ranks, work, tmp_path / "logs", [f"{work}/a.ckpt"])
+    assert (check.status, check.message) == ("ok", "1 files written, none by two ranks")
+    check = files(ranks, work, tmp_path / "logs", [f"{work}/a.ckpt", f"{work}/x/b.bin"])
+    assert check.status == "not compared"
+    assert check.message.startswith("x/b.bin written")

@@ -111,3 +111,33 @@ open("elsewhere/new.ckpt", "w").close()
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, timeout=60)
     assert (tmp_path / "project" / "data.bin").read_text() == "mine"
     assert (tmp_path / "elsewhere" / "old.ckpt").read_text() == "mine"
+
+
+def test_files_that_mindspore_writes_past_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(str(WATCH))
+    after, files = (importlib.import_module(f"ms_distify_watch.{name}") for name in ("after", "files"))
+    told: list[str] = []
+    monkeypatch.setattr(files.sys, "audit", lambda event, path: told.append(path))
+
+    class ShardWriter:
+        def open(self, paths: list[str], override: bool) -> str:
+            return "opened"
+
+    class Dataset:
+        def save(self, file_name: str, num_files: int = 1, file_type: str = "mindrecord") -> str:
+            return "saved"
+
+    actions = after.Actions()
+    files.watch_libraries(actions)
+    for module, content in (
+        ("mindspore.mindrecord.core.shardwriter", SimpleNamespace(ShardWriter=ShardWriter)),
+        ("mindspore.dataset.engine.datasets", SimpleNamespace(Dataset=Dataset)),
+    ):
+        for action in actions.by_module[module]:
+            action(content)
+    assert ShardWriter().open(["a", "b"], False) == "opened"
+    assert told == ["a", "a.db", "b", "b.db"]
+    del told[:]
+    assert Dataset().save("one", file_type="mindrecord") == Dataset().save("many", 11) == "saved"
+    assert told[:4] == ["one", "one.db", "many00", "many00.db"]
+    assert told[-2:] == ["many10", "many10.db"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from ms_distify.exits import Stop
 from ms_distify.verify import work
-from ms_distify.verify.work import link_neighbours, make_copy
+from ms_distify.verify.work import link_neighbours, make_copy, state
 
 
 def test_data_beside_the_project_is_found_from_its_copy(tmp_path: Path) -> None:
@@ -37,3 +38,24 @@ def test_a_folder_of_far_too_many_files_is_not_copied(tmp_path: Path, monkeypatc
     (tmp_path / "home" / "3.txt").write_text("")
     with pytest.raises(Stop, match="more than 3 files"):
         work.make_copy(tmp_path / "home", tmp_path / "another")
+
+
+def test_what_comes_and_changes_in_a_folder_is_seen(tmp_path: Path) -> None:
+    for name in ("sub", "elsewhere"):
+        (tmp_path / name).mkdir()
+    work = tmp_path / "sub"
+    for name in ("same", "longer", "touched", "gone"):
+        (work / name).write_text("x")
+        os.utime(work / name, ns=(10**9, 10**9))
+    (work / "data").symlink_to(tmp_path / "elsewhere")
+    before = state(work)
+    (work / "longer").write_text("xx")
+    os.utime(work / "longer", ns=(10**9, 10**9))
+    os.utime(work / "touched", ns=(2 * 10**9, 2 * 10**9))
+    (work / "gone").unlink()
+    (work / "new").mkdir()
+    (work / "new" / "file").write_text("")
+    (tmp_path / "elsewhere" / "file").write_text("not below the folder")
+    after = state(work)
+    changed = {path for path, seen in after.items() if before.get(path) != seen}
+    assert changed == {str(work / name) for name in ("longer", "touched", "new/file")}

@@ -26,6 +26,7 @@ def start(config_path: str) -> None:
     actions = after.Actions()
     watched = course.Course(config, log)
     files.watch(config, log)
+    files.watch_libraries(actions)
     neutral.install(config, log, actions)
     made_up.install(config, log, actions)
     order.watch(log, actions)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
+from types import ModuleType
 from typing import Any
 
+from .after import Actions
 from .log import Log
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
 _REMOVES = {"os.remove": 0, "os.rmdir": 0, "shutil.rmtree": 0, "os.truncate": 0}
 _MOVES = ("os.rename", "shutil.move")
 _MAKES = ("os.link", "os.symlink", "shutil.copyfile")
+_BY_LIBRARY = "ms_distify.writes"
 
 
 def watch(config: dict[str, Any], log: Log) -> None:
@@ -59,10 +63,45 @@ def watch(config: dict[str, Any], log: Log) -> None:
             check(arguments[1], "write")
         elif event in _MAKES:
             check(arguments[1], "write")
+        elif event == _BY_LIBRARY:
+            check(arguments[0], "write")
         elif event == "os.mkdir" and not os.path.isdir(arguments[0]):
             check(arguments[0], "make")
 
     sys.addaudithook(hook)
+
+
+def watch_libraries(actions: Actions) -> None:
+    """Watch what MindSpore writes past Python: MindRecord files, each with an index beside it."""
+
+    def tell(paths: list[str]) -> None:
+        for path in paths:
+            sys.audit(_BY_LIBRARY, path)
+            sys.audit(_BY_LIBRARY, f"{path}.db")
+
+    def writers(module: ModuleType) -> None:
+        original = module.ShardWriter.open
+
+        @functools.wraps(original)
+        def opened(self: Any, paths: Any, *args: Any, **kwargs: Any) -> Any:
+            tell([str(path) for path in paths])
+            return original(self, paths, *args, **kwargs)
+
+        module.ShardWriter.open = opened
+
+    def datasets(module: ModuleType) -> None:
+        original = module.Dataset.save
+
+        @functools.wraps(original)
+        def save(self: Any, file_name: Any, num_files: int = 1, *args: Any, **kwargs: Any) -> Any:
+            digits = len(str(num_files - 1))
+            tell([f"{file_name}{i:0{digits}}" for i in range(num_files)] if num_files > 1 else [str(file_name)])
+            return original(self, file_name, num_files, *args, **kwargs)
+
+        module.Dataset.save = save
+
+    actions.after("mindspore.mindrecord.core.shardwriter", writers)
+    actions.after("mindspore.dataset.engine.datasets", datasets)
 
 
 def _older(path: str, began: float) -> bool:
