@@ -61,7 +61,7 @@ def starts(ranks: list[Process], original: Process | None = None) -> Check:
     name = "starts"
     for rank in ranks:
         failed = rank.first("error")
-        if failed and not rank.over and not fails_too(original, failed):
+        if failed and not rank.over and not fails_too(original, rank):
             place = f" at {_short(failed['at'])}" if failed["at"] else ""
             text = f"rank {rank.name} failed in step {rank.steps + 1}{place}: {failed['type']}: {failed['text']}"
             return Check(name, DIFFERS, text)
@@ -89,14 +89,20 @@ def starts(ranks: list[Process], original: Process | None = None) -> Check:
     return Check(name, OK, text, len(ranks))
 
 
-def fails_too(original: Process | None, error: Event) -> bool:
-    """Whether the original on one card fails in the same way (but for numbers) before the watched steps are over."""
-    own = original.first("error") if original is not None and not original.over else None
-    return own is not None and _kind(own) == _kind(error)
+def fails_too(original: Process | None, rank: Process) -> bool:
+    """Whether the original on one card fails as a rank does before the watched steps are over.
+
+    Numbers in what they say may differ, and so do their working folders.
+    """
+    own = _failure(original) if original is not None and not original.over else None
+    return own is not None and own == _failure(rank)
 
 
-def _kind(error: Event) -> tuple[str, str]:
-    return error["type"], re.sub(r"\d+", "", error["text"])
+def _failure(process: Process) -> tuple[str, str] | None:
+    error = process.first("error")
+    if error is None:
+        return None
+    return error["type"], re.sub(r"\d+", "", error["text"].replace(str(process.folder.parent), ""))
 
 
 def equal_start(ranks: list[Process]) -> Check:

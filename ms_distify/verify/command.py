@@ -246,10 +246,10 @@ class _Verification:
     def _must_blame_ranks(self, original: Process | None, ranks: list[Process], ended: Ended) -> None:
         """Give up where ranks took no step and the program, or its data, is the reason rather than the conversion."""
         many = f"{self.wish.ranks} ranks"
-        error = next((error for rank in ranks if (error := rank.first("error"))), None)
+        failed = next((rank for rank in ranks if rank.first("error")), None)
         small = "made-up data sets are small: it may need a smaller batch" if self.wish.fake_data else ""
-        if error is not None:
-            if original is not None and fails_too(original, error):
+        if failed is not None:
+            if original is not None and fails_too(original, failed):
                 why = _why(ended, f"the original on one card fails too, in step {original.steps + 1}", original)
                 raise CouldNotRun("; ".join(filter(None, [why, small])))
             return

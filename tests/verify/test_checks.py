@@ -218,6 +218,18 @@ def test_a_rank_that_fails(tmp_path: Path, original: list[dict[str, Any]], statu
     assert "ValueError" in check.message
 
 
+def test_the_same_failure_in_another_folder(tmp_path: Path) -> None:
+    """What a program says of its files names the working folder of its run."""
+    made = []
+    for run, name, missing in (("original", "one", "x"), ("ranks", "0", "x"), ("ranks", "1", "y")):
+        folder = tmp_path / run / "record"
+        folder.mkdir(parents=True, exist_ok=True)
+        error = {**ERROR, "text": f"{tmp_path / run / 'work' / missing}.ckpt does not exist"}
+        made.append(process(folder, name, [1.0, 2.0], 1.0, more=[error]))
+    assert starts(made[1:2], made[0]).status == "ok"
+    assert starts(made[2:], made[0]).status == "differs", "another file"
+
+
 def reader(folder: Path, name: str, rows: list[str]) -> Process:
     """Return a process that trains on one epoch of rows, in batches of two."""
     events: list[dict[str, Any]] = [{"e": "iterator", "i": 0, "dataset": 0, "batches": [0]}]
