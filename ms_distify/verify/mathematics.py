@@ -70,7 +70,7 @@ def _strays(runs: Runs, step: int, distance: Distance, what: str) -> Check | Non
     for stray in distance.strays:
         own = f" ({stray.relative:.1%} of its own way)" if math.isfinite(stray.relative) else ", and one card leaves it"
         text = f"{stray.name} differs from {what} from step {step} on by {stray.largest:.3g}{own}"
-        if runs.shuffled is None:
+        if not _measured(runs):
             why = "how far rounding alone takes it could not be measured"
             return Check(_NAME, NOT_COMPARED, f"{text}; {why}", stray.largest)
         if not _is_rounding(runs, step, stray.length, stray.key):
@@ -81,9 +81,17 @@ def _strays(runs: Runs, step: int, distance: Distance, what: str) -> Check | Non
 
 def _is_rounding(runs: Runs, step: int, length: float, key: str | None = None) -> bool:
     """Whether one card on the same rows in another order is as far from itself."""
-    if runs.reference is None or runs.shuffled is None:
+    if runs.reference is None or runs.shuffled is None or not _measured(runs):
         return False
     return length <= _TIMES_ROUNDING * rounding_of(runs.reference, runs.shuffled, step, key)
+
+
+def _measured(runs: Runs) -> bool:
+    """Whether the rows in another order show rounding, and not that their order counts for the program."""
+    if runs.reference is None or runs.shuffled is None:
+        return False
+    found = courses(runs.reference, runs.shuffled)
+    return len(found) > 1 and found[1].equal
 
 
 def to_measure(runs: Runs) -> bool:

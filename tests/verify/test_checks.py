@@ -157,6 +157,9 @@ WAY = [(0.0, 1.0), (1.0, 1.001)]
         pytest.param((1.0, 1.0), (1.0, 1.001), "differs", "100.0% of its own way", id="not trained"),
         pytest.param((1.0, 1.002), (1.0, 0.9995), "ok", "small cannot be judged", id="a way that rounding makes"),
         pytest.param((1.0, 1.002), None, "not compared", "could not be measured", id="rounding is not known"),
+        pytest.param(
+            (1.0, 1.002), (0.9, 0.999), "not compared", "could not be measured", id="the order of rows counts"
+        ),
         pytest.param((1.5, 1.001), (0.5, 1.001), "differs", "large by 0.5", id="apart from the first step on"),
     ],
 )
@@ -184,6 +187,7 @@ def test_what_a_small_number_cannot_hold_is_rounding(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("shuffled", "status", "said"),
     [
+        pytest.param([1.1, 1.9], "differs", "from step 2 on", id="the order of rows counts"),
         pytest.param([1.0, 1.9], "ok", "over 1 steps: 0 (then rounding has grown to 0.5", id="as far from itself"),
         pytest.param([1.0, 2.0001], "differs", "from step 2 on", id="not so"),
     ],
