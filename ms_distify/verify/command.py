@@ -17,11 +17,13 @@ from ..exits import Stop, reason
 from ..launch import render
 from ..settings import Settings
 from .checks import ESSENTIAL, check_all, fails_too, one_card
-from .mathematics import SUM, questioned, same_loss, to_measure
+from .compare import courses
+from .mathematics import SUM, apart_on_equal_rows, mathematics, questioned, same_loss, to_measure
 from .outcome import COULD_NOT_RUN, DIFFERENT, DIFFERS, NOT_COMPARED, PROVED, Curves, Outcome
 from .processes import Ended, Running, ended_by_signals
 from .records import Process, read_process
 from .runs import Runs
+from .why import CouldNotRun, must_have_trained, why_it_ended
 from .work import link_neighbours, make_copy, project_root, state
 
 _LAUNCHER = "run_distribute_verify.sh"
@@ -57,10 +59,6 @@ class Wish:
     python: str = sys.executable
     strict: bool = False
     fake_data: bool = False
-
-
-class CouldNotRun(Exception):
-    """A run that everything needs did not come far enough; the message says why and what to do."""
 
 
 def verify(wish: Wish, settings: Settings, say: Callable[[str], None]) -> Outcome:
@@ -185,12 +183,12 @@ class _Verification:
             self.say("running the original on one card")
             ended = self._start("original", converted=False).wait(self.wish.timeout)
             original = self._process("original", "one")
-            _must_have_trained(original, ended, "the original on one card")
+            must_have_trained(original, ended, "the original on one card")
         self.say(f"running the converted program on {self.wish.ranks} ranks")
         ended = self._start("ranks", converted=True, ranks=self.wish.ranks).wait(self.wish.timeout)
         ranks = [self._process("ranks", str(rank)) for rank in range(self.wish.ranks)]
         if not all(rank.events for rank in ranks):
-            raise CouldNotRun(_why(ended, f"{self.wish.ranks} ranks", None))
+            raise CouldNotRun(why_it_ended(ended, f"{self.wish.ranks} ranks", None))
         alone: Running | None = None
         if not self.wish.only:
             # Beside the next run: neither of the two is timed.
@@ -212,6 +210,7 @@ class _Verification:
         if to_measure(runs):
             shuffled, why = self._reference("shuffled", original, ranks, divided=runs.divided)
             runs = replace(runs, shuffled=None if why else shuffled)
+        runs = self._on_equal_rows(runs)
         if not any(rank.steps for rank in ranks):
             self._must_blame_ranks(original, ranks, ended)
         work = self.base / "ranks" / "work"
@@ -235,6 +234,28 @@ class _Verification:
             curves=curves,
         )
 
+    def _on_equal_rows(self, runs: Runs) -> Runs:
+        """Run ranks and one card on the rows of rank 0, where one card at N times the batch is no measure."""
+        if runs.original is None or runs.reference is None or runs.own_again is not None:
+            return runs
+        if mathematics(runs, courses(runs.reference, runs.ranks[0])).status != NOT_COMPARED:
+            return runs
+        one, why = self._reference("rows of rank 0", runs.original, runs.ranks)
+        if why:
+            return runs
+        self.say(f"running the converted program on {self.wish.ranks} ranks that all read the rows of rank 0")
+        replay = self._replay(runs.ranks, 1)
+        self._start("equal rows", converted=True, ranks=self.wish.ranks, replay=replay).wait(self.wish.timeout)
+        runs = replace(runs, alike_one=one, alike=self._process("equal rows", "0"))
+        if apart_on_equal_rows(runs) is None:
+            return runs
+        return replace(runs, alike_again=self._reference("rows of rank 0 again", runs.original, runs.ranks)[0])
+
+    def _replay(self, ranks: list[Process], many: int, *, shuffled: bool = False) -> dict[str, Any]:
+        """Return what makes a run read what the first of the ranks read."""
+        folder = str(self.base / "ranks" / "record")
+        return {"folder": folder, "ranks": many, "iterators": ranks[0].training(), "shuffled": shuffled}
+
     def _again(self, original: Process | None, alone: Process | None) -> Process | None:
         """Run the original once more where the converted program differs on one card, to see whether it repeats itself."""
         if original is None or alone is None or one_card(original, alone).status != DIFFERS:
@@ -250,18 +271,18 @@ class _Verification:
         small = "made-up data sets are small: it may need a smaller batch" if self.wish.fake_data else ""
         if failed is not None:
             if original is not None and fails_too(original, failed):
-                why = _why(ended, f"the original on one card fails too, in step {original.steps + 1}", original)
+                why = why_it_ended(ended, f"the original on one card fails too, in step {original.steps + 1}", original)
                 raise CouldNotRun("; ".join(filter(None, [why, small])))
             return
         if original is not None and any(rank.first("iterator") and not rank.first("read") for rank in ranks):
             more = small or "give it more data or a smaller batch"
             raise CouldNotRun(f"{many}: a rank's part of the data does not fill one batch; {more}")
-        raise CouldNotRun(_why(ended, many, ranks[0]))
+        raise CouldNotRun(why_it_ended(ended, many, ranks[0]))
 
     def _reference(
         self, name: str, original: Process | None, ranks: list[Process], *, divided: bool = False
     ) -> tuple[Process | None, str]:
-        """Run one card on the rows of all ranks, or on those of one ("own rows"), or in another order ("shuffled").
+        """Run one card on the rows of all ranks, in another order ("shuffled"), or on those of rank 0 ("own rows": one step).
 
         Args:
             name: which of these.
@@ -281,7 +302,7 @@ class _Verification:
             return None, "no step was seen that came after a read of a MindSpore dataset"
         known = original.iterators()
         many, what = self.wish.ranks, f"one card at {self.wish.ranks} times the batch"
-        if name.startswith("own rows"):
+        if "own rows" in name or "rank 0" in name:
             many, what = 1, "one card on the rows of rank 0" + " once more" * name.endswith("again")
         # Where ranks divide the batch of one card, all of theirs together are no larger than that.
         grows = many > 1 and not (self.wish.converted is None and self.settings.global_batch == "keep")
@@ -290,23 +311,18 @@ class _Verification:
         said += ", rows in another order, to see what rounding does" * (name == "shuffled")
         self.say(f"running the original on {what}{said}")
         more: dict[str, Any] = {
-            "replay": {
-                "folder": str(self.base / "ranks" / "record"),
-                "ranks": many,
-                "iterators": training,
-                "shuffled": name == "shuffled",
-            },
+            "replay": self._replay(ranks, many, shuffled=name == "shuffled"),
             "enlarge": enlarge,
             "divide": many if divided else 1,
         }
-        if many == 1:
+        if "own rows" in name:
             more["steps"] = 1
         ended = self._start(name, converted=False, **more).wait(self.wish.timeout)
         process = self._process(name, "one")
         if not process.over and process.steps < ranks[0].steps:
             error = process.first("error")
             if error or not process.steps:
-                return process, f"{what} cannot be run: {_why(ended, '', process)}"
+                return process, f"{what} cannot be run: {why_it_ended(ended, '', process)}"
         return process, ""
 
     def _start(self, name: str, *, converted: bool, ranks: int = 0, **more: Any) -> Running:
@@ -339,7 +355,7 @@ class _Verification:
             "enlarge": [],
             "divide": 1,
             "replay": None,
-            "keep_batches": bool(ranks) and not self.wish.only,
+            "keep_batches": name == "ranks" and not self.wish.only,
             "drain": name in ("ranks", "original"),
             "as_is": self.wish.strict,
             "made_up": str(self.base / "made_up") if self.wish.fake_data else "",
@@ -372,34 +388,3 @@ class _Verification:
 
 def _text(path: Path) -> str:
     return path.read_bytes().decode("utf-8", "replace")
-
-
-def _must_have_trained(process: Process, ended: Ended, what: str) -> None:
-    if process.steps == 0:
-        raise CouldNotRun(_why(ended, what, process))
-
-
-def _no_step(process: Process) -> str:
-    if not process.first("optimizer"):
-        return "no optimizer of MindSpore was built"
-    reads = sum(1 for _ in process.all("read"))
-    if not reads:
-        return "no batch was read from a MindSpore dataset"
-    return f"{reads} batches were read, and no parameter of an optimizer had changed"
-
-
-def _why(ended: Ended, what: str, process: Process | None) -> str:
-    """Say why a run took no step, in one line, and what to give it."""
-    what = f"{what}: " if what else ""
-    forbidden = process.first("forbidden") if process else None
-    if forbidden:
-        return f"{what}it writes {forbidden['path']}, which was there before; let it write into its own folder"
-    error = process.first("error") if process else None
-    if error:
-        place = f" ({error['at'].rpartition('/')[2]})" if error["at"] else ""
-        return f"{what}{error['type']}: {error['text']}{place}"
-    if ended.status is None:
-        return f"{what}not done after {ended.seconds:.0f} s; --timeout gives it more, --steps less to do"
-    if process is not None and process.events and ended.status == 0:
-        return f"{what}it ended without a training step that could be seen: {_no_step(process)}"
-    return f"{what}ended with {ended.status}: {ended.last_line()[:300]}"

@@ -17,7 +17,12 @@ MEAN, SUM, OTHER = "mean", "sum", "other"
 
 
 def mathematics(runs: Runs, distances: list[Distance]) -> Check:
-    """Ranks train what one card at N times the batch trains."""
+    """Ranks train what one card at N times the batch trains; or, where that is no measure, on equal rows what one card does."""
+    check = _at_their_batch(runs, distances)
+    return _on_equal_rows(runs, check) if check.status == NOT_COMPARED else check
+
+
+def _at_their_batch(runs: Runs, distances: list[Distance]) -> Check:
     if len(distances) < 2:
         return Check(_NAME, NOT_COMPARED, runs.why_no_reference or "no step could be compared with one card")
     start = distances[0]
@@ -63,6 +68,41 @@ def mathematics(runs: Runs, distances: list[Distance]) -> Check:
         return Check(_NAME, OK, text, last.largest)
     text += "; the loss adds up rows and ranks average their sums, so a step is 1/ranks of one card's at that batch"
     return Check(_NAME, NOTED, text, last.largest)
+
+
+def _on_equal_rows(runs: Runs, check: Check) -> Check:
+    """Compare one card with ranks that all read its rows: the mean of equal gradients is what one card has."""
+    if runs.alike is None or runs.alike_one is None:
+        return check
+    steps = min(runs.alike_one.steps, runs.alike.steps)
+    far = apart_on_equal_rows(runs)
+    if far is not None:
+        if runs.alike_again is not None and _first_apart(runs.alike_one, runs.alike_again) is not None:
+            return check  # one card does not repeat itself either
+        step, name, largest = far
+        text = f"{name} differs from step {step} on by {largest:.3g} where all ranks read the rows that one card reads"
+        return Check(_NAME, DIFFERS, text, largest)
+    if not steps or _first_apart(runs.alike_one, runs.ranks[0]) is None:
+        return check  # ranks with rows of their own come to the same, so nothing can be told
+    largest = max(distance.largest for distance in courses(runs.alike_one, runs.alike))
+    text = f"where all ranks read the rows of rank 0, they train as one card does on these: {largest:.3g} apart over {steps}"
+    return Check(_NAME, NOTED, f"{text} steps; more rows on one card are no measure, for {check.message}", largest)
+
+
+def apart_on_equal_rows(runs: Runs) -> tuple[int, str, float] | None:
+    """Return from which step on ranks with equal rows part from one card, which parameter and how far; None where not."""
+    if runs.alike is None or runs.alike_one is None:
+        return None
+    return _first_apart(runs.alike_one, runs.alike)
+
+
+def _first_apart(one: Process, other: Process) -> tuple[int, str, float] | None:
+    for step, distance in enumerate(courses(one, other)[1:], 1):
+        if not distance.equal:
+            return step, distance.where, distance.largest
+        if distance.strays:
+            return step, distance.strays[0].name, distance.strays[0].largest
+    return None
 
 
 def _strays(runs: Runs, step: int, distance: Distance, what: str) -> Check | None:

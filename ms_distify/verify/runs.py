@@ -24,6 +24,9 @@ class Runs:
         shuffled: the reference once more, on the rows of each batch in another order; made where rounding may be all that
             tells ranks from it, to measure that.
         divided: whether the reference's gradients were divided by the number of ranks, for its loss adds up rows.
+        alike: rank 0 of ranks that all read the rows of rank 0; made where one card at N times the batch is no measure.
+        alike_one: the original on one card on these rows.
+        alike_again: that once more; made where the two differ, to see whether it repeats itself.
         strict: whether what cannot be compared counts as a difference.
     """
 
@@ -37,4 +40,7 @@ class Runs:
     own_again: Process | None = None
     shuffled: Process | None = None
     divided: bool = False
+    alike: Process | None = None
+    alike_one: Process | None = None
+    alike_again: Process | None = None
     strict: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,38 @@ def test_another_loss_of_a_program_that_draws_numbers(
     own = process(tmp_path / "own", "one", [1.0, 2.0], 2.5)
     once_more = process(tmp_path / "again", "one", [1.0, 2.0], again)
     made = runs(tmp_path, ([1.0, 2.5], 5.0), [2.0, 4.0], own_rows=own, own_again=once_more)
+    assert made.reference is not None
+    check = mathematics(made, courses(made.reference, made.ranks[0]))
+    assert check.status == status
+    assert said in check.message
+
+
+@pytest.mark.parametrize(
+    ("alike", "one", "again", "status", "said"),
+    [
+        pytest.param(1.75, 1.75, None, "noted", "they train as one card does", id="equal on equal rows"),
+        pytest.param(
+            2.5, 1.75, 1.75, "differs", "by 0.75 where all ranks read the rows that one card reads", id="apart"
+        ),
+        pytest.param(2.5, 1.75, 1.9, "not compared", "no room", id="one card does not repeat itself"),
+        pytest.param(2.0, 2.0, None, "not compared", "no room", id="ranks come to the same on other rows"),
+        pytest.param(None, 1.75, None, "not compared", "no room", id="ranks took no step"),
+    ],
+)
+def test_equal_rows_where_one_card_cannot_take_all(
+    tmp_path: Path, alike: float | None, one: float, again: float | None, status: str, said: str
+) -> None:
+    """Ranks go from 1 to 2 on their own rows."""
+    made = runs(tmp_path, ([1.0], None), [2.0, 4.0], why_no_reference="no room")
+    for name in ("alike", "alike one", "alike again"):
+        (tmp_path / name).mkdir()
+    after = {"alike": alike, "alike one": one, "alike again": again}
+    alone = {
+        name.replace(" ", "_"): process(tmp_path / name, "0", [1.0, value] if value else [1.0], 1.0)
+        for name, value in after.items()
+        if value or name == "alike"
+    }
+    made = replace(made, **alone)
     assert made.reference is not None
     check = mathematics(made, courses(made.reference, made.ranks[0]))
     assert check.status == status

@@ -9,9 +9,10 @@ import pytest
 
 from ms_distify.exits import Stop
 from ms_distify.settings import Settings
-from ms_distify.verify.command import Wish, _Program, _why
+from ms_distify.verify.command import Wish, _Program
 from ms_distify.verify.processes import Ended
 from ms_distify.verify.records import Process
+from ms_distify.verify.why import why_it_ended
 
 START: dict[str, Any] = {"e": "start"}
 OPTIMIZER: dict[str, Any] = {"e": "optimizer", "names": ["w"]}
@@ -38,7 +39,7 @@ READ: dict[str, Any] = {"e": "read", "i": 0, "k": 0, "rows": ["a"]}
 def test_why(tmp_path: Path, status: int | None, events: list[dict[str, Any]], said: str) -> None:
     (tmp_path / "output.log").write_text("first\nthe last words\n\n")
     ended = Ended(status, tmp_path / "output.log", 7.0)
-    assert said in _why(ended, "it", Process(tmp_path, "one", events))
+    assert said in why_it_ended(ended, "it", Process(tmp_path, "one", events))
 
 
 def test_modules_that_lie_elsewhere_in_the_project_are_converted_too(tmp_path: Path) -> None:
