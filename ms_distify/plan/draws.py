@@ -15,6 +15,7 @@ from ..reading.roles import Site, argument
 from ..reading.script import Script
 from ..reading.timeline import DRAW, TRAIN, Event, common, draws_as
 from ..reading.tree import values, walk
+from . import sources
 from .sharding import constructor_argument
 
 PYTHON, NUMPY = "random", "numpy.random"
@@ -110,8 +111,8 @@ class Draws:
 
     def _ordering_roots(self) -> Iterator[tuple[Script, cst.CSTNode]]:
         flow = self.program.flow
-        for site, value, is_sampler in self._sources():
-            for origin in flow.origins(site.script, value):
+        for script, value, is_sampler in self._sources():
+            for origin in sources.origins(self.program, script, value):
                 if origin.kind in ("function", "generator"):
                     yield origin.script, origin.node
                 elif isinstance(origin.node, cst.ClassDef):
@@ -123,8 +124,8 @@ class Draws:
 
     def _changing_roots(self) -> Iterator[tuple[Script, cst.CSTNode]]:
         flow = self.program.flow
-        for site, value, is_sampler in self._sources():
-            for origin in () if is_sampler else flow.origins(site.script, value):
+        for script, value, is_sampler in self._sources():
+            for origin in () if is_sampler else flow.origins(script, value):
                 if isinstance(origin.node, cst.ClassDef):
                     found = flow.method(origin.script, origin.node, "__getitem__")
                     if found is not None and ignores_index(self.program, origin) is None:
@@ -151,14 +152,13 @@ class Draws:
     def _training(self) -> list[Site]:
         return [site for site in self.program.roles.sites if site.uses_as("train")]
 
-    def _sources(self) -> Iterator[tuple[Site, cst.BaseExpression, bool]]:
+    def _sources(self) -> Iterator[tuple[Script, cst.BaseExpression, bool]]:
         """Yield the samplers and generator sources of training datasets; the last says that it is a sampler."""
         for site in self._training():
             sampler = constructor_argument(site, "sampler")
-            source = argument(site.call, 0, "source") if site.name == "GeneratorDataset" else None
-            for value, is_sampler in ((sampler, True), (source, False)):
-                if value is not None:
-                    yield site, value, is_sampler
+            if sampler is not None:
+                yield site.script, sampler, True
+            yield from ((script, value, False) for script, value in sources.given(self.program, site))
 
     def _reached(self, roots: Iterator[tuple[Script, cst.CSTNode]]) -> set[cst.CSTNode]:
         """Return functions and classes, and the functions of the program that they call, directly or not."""

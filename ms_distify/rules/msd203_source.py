@@ -3,7 +3,7 @@
 ``GeneratorDataset`` takes ``num_shards`` only over sources with ``__getitem__`` (FACTS 4). A generator function, a
 generator, a lambda or a class that only iterates is passed through a small function that is put into the file: every
 rank walks over all rows and keeps every N-th, so all take equally many steps; rows that fill no group are left out.
-One card reads the source itself, as before. A ``__getitem__`` that does not look at its index gives with ``num_shards``
+One card reads the source itself, as before; a source that ``**`` hands over cannot be passed through and is refused. A ``__getitem__`` that does not look at its index gives with ``num_shards``
 the same rows on all ranks, as they share one seed. Where it draws them (with ``random``, NumPy, SciPy), every rank draws N
 rows for each of its own and keeps one, so that together they read what one card draws; where it does not, it is
 refused. A source that cannot be found in the program gets
@@ -30,6 +30,7 @@ import libcst as cst
 
 from ..mindspore import catalog, names
 from ..model import Decision
+from ..plan import sources
 from ..plan.draws import Draws, ignores_index
 from ..plan.sharding import used_samplers
 from ..plan.shards import CannotReachError
@@ -75,7 +76,9 @@ def _dealt(context: Context, site: Site, what: str, kind: str) -> Decision:
     """Pass a source through the function that deals its rows."""
     how = context.role(site)[1]
     source = argument(site.call, 0, "source")
-    assert source is not None
+    if source is None:
+        message = f"GeneratorDataset trains ({how}) on {what}, which ** hands over; pass source= in the call itself"
+        return decide(CODE, REFUSED, site.script, site.call, message)
     try:
         supply = context.shards.supply(site)
     except CannotReachError as reason:
@@ -91,13 +94,10 @@ def _dealt(context: Context, site: Site, what: str, kind: str) -> Decision:
 
 
 def _sources(context: Context, site: Site) -> list[Origin]:
-    if site.name != "GeneratorDataset":
-        return []
-    value = argument(site.call, 0, "source")
-    if value is None:
-        return []
+    program = context.program
     ways = [use.calls for use in site.uses_as("train")] or [()]
-    found = (origin for calls in ways for origin in context.program.flow.origins(site.script, value, calls))
+    given = [(script, value, calls) for script, value in sources.given(program, site) for calls in ways]
+    found = (origin for script, value, calls in given for origin in sources.origins(program, script, value, calls))
     return list({(origin.node, origin.kind): origin for origin in found}.values())
 
 
@@ -110,6 +110,8 @@ def _in_order(context: Context, site: Site) -> str:
             return f"the function {name} ({where})"
         if origin.kind == "generator":
             return f"what the generator {name} ({where}) gives"
+        if origin.qualified == names.PARTIAL:
+            return f"what functools.partial gives ({where})"
         if isinstance(origin.node, cst.GeneratorExp):
             return "a generator expression"
         if _only_iterates(context, origin):

@@ -49,11 +49,39 @@ ITERATES = "class Rows:\n    def __iter__(self):\n        yield (1,)\n"
 
 
 @pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        pytest.param("rows", "the function rows", id="generator function"),
+        pytest.param("partial(rows)", "the function rows", id="with arguments bound"),
+        pytest.param("Rows()", None, id="object"),
+    ],
+)
+def test_sources_among_keywords(source: str, expected: str | None) -> None:
+    """A call with ``**`` alone has no source that could be passed through a function."""
+    program = (
+        f"{HEAD}from functools import partial\n{GENERATOR}{CLASS}options = dict(column_names=['x'])\n"
+        f"options['source'] = {source}\ntrain = ds.GeneratorDataset(**options)\n{TRAINING}"
+    )
+    result = run(program)
+    assert result.refused == (expected is not None)
+    if expected is None:
+        assert found(result, "MSD203") == []
+    else:
+        message = next(finding.message for finding in result.findings if finding.code == "MSD203")
+        assert expected in message
+        assert "pass source= in the call itself" in message
+
+
+@pytest.mark.parametrize(
     ("before", "source"),
     [
         pytest.param(GENERATOR, "rows", id="C14 generator function"),
         pytest.param(GENERATOR, "rows()", id="generator"),
         pytest.param(GENERATOR, "lambda: rows()", id="lambda"),
+        pytest.param(
+            f"from functools import partial\n{GENERATOR}", "partial(rows)", id="a function with arguments bound"
+        ),
+        pytest.param(f"import functools\n{ITERATES}", "functools.partial(Rows)", id="a class with arguments bound"),
         pytest.param(ITERATES, "Rows()", id="class that only iterates"),
         pytest.param(f"{ITERATES}class More(Rows):\n    pass\n", "More()", id="that inherits it"),
         pytest.param("class Rows:\n    def each(self):\n        yield (1,)\n", "Rows().each", id="method"),
