@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ms_distify.verify.processes import WATCH
@@ -141,3 +142,42 @@ def test_files_that_mindspore_writes_past_python(monkeypatch: pytest.MonkeyPatch
     assert Dataset().save("one", file_type="mindrecord") == Dataset().save("many", 11) == "saved"
     assert told[:4] == ["one", "one.db", "many00", "many00.db"]
     assert told[-2:] == ["many10", "many10.db"]
+
+
+class Value:
+    """A parameter of one number."""
+
+    name = "w"
+
+    def __init__(self) -> None:
+        self.number = 0.0
+
+    def asnumpy(self) -> np.ndarray[Any, Any]:
+        return np.array([self.number], np.float32)
+
+    def put(self, number: float) -> None:
+        self.number = number
+
+
+def test_loading_is_no_step(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Weights that come from a file before the second step, and after an evaluation, are seen by none of the checks."""
+    monkeypatch.syspath_prepend(str(WATCH))
+    module = importlib.import_module("ms_distify_watch.course")
+    monkeypatch.setitem(sys.modules, "mindspore", SimpleNamespace(get_context=lambda name: name))
+    said: list[tuple[str, dict[str, Any]]] = []
+    seen = SimpleNamespace(
+        write=lambda event, **what: said.append((event, what)), owned=True, path=lambda end: str(tmp_path / f"x{end}")
+    )
+    course, weight = module.Course({"steps": 9}, seen), Value()
+    course.optimizer(SimpleNamespace(parameters=[weight]))
+    for iterator, read, number in ((0, 0, 1.0), (1, 0, 1.0), (1, 1, 1.0)):  # a training read and two that evaluate
+        course.before_read()
+        course.after_read((iterator, read))
+        weight.put(number)
+    assert course.load(lambda: weight.put(5.0)) is None
+    course.before_read()
+    course.after_read((0, 1))
+    weight.put(6.0)
+    course.before_read()
+    steps = [what["reads"] for event, what in said if event == "step"]
+    assert steps == [[(0, 0)], [(1, 0), (1, 1), (0, 1)]]

@@ -13,6 +13,7 @@ import sys
 import time
 import traceback
 import zlib
+from collections.abc import Callable
 from types import ModuleType, TracebackType
 from typing import Any
 
@@ -110,6 +111,15 @@ class Course:
         return list(self._reads)
 
     # -- parameters -----------------------------------------------------------------------------------------------
+
+    def load(self, load: Callable[[], Any]) -> Any:
+        """The program loads parameters: what changes by that is no step."""
+        self.before_read()
+        self._left = None
+        result = load()
+        if self._last is not None and not self.over and self.log.owned:
+            self._last = [_sample(parameter) for parameter in self._parameters]
+        return result
 
     def _look(self) -> None:
         if not self._parameters or self.over or not self.log.owned:
@@ -254,6 +264,15 @@ def watch(course: Course, actions: Actions, divide: int) -> None:
 
         module._pynative_forward_run = forward  # type: ignore[attr-defined]
 
+    def loading(module: ModuleType) -> None:
+        original = module.load_param_into_net
+
+        @functools.wraps(original)
+        def load_param_into_net(*args: Any, **kwargs: Any) -> Any:
+            return course.load(lambda: original(*args, **kwargs))
+
+        module.load_param_into_net = load_param_into_net  # type: ignore[attr-defined]
+
     def optimizers(module: ModuleType) -> None:
         original = module.Optimizer.__init__
         signature = inspect.signature(original)
@@ -271,6 +290,7 @@ def watch(course: Course, actions: Actions, divide: int) -> None:
 
     actions.after("mindspore.nn.cell", cells)
     actions.after("mindspore.train.amp", precision)
+    actions.after("mindspore.train.serialization", loading)
     actions.after("mindspore.ops.composite.base", gradients)
     for name in ("mindspore.graph.api", "mindspore.common.api"):
         actions.after(name, functions)
