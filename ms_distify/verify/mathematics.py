@@ -33,7 +33,8 @@ def _at_their_batch(runs: Runs, distances: list[Distance]) -> Check:
     last, grown = distances[-1], ""
     loose: dict[str, None] = {}
     what = f"one card at {len(runs.ranks)} times the batch"
-    what += f" and a {_PARTS.get(len(runs.ranks), f'{len(runs.ranks)}th')} of the loss" if runs.divided else ""
+    divided = runs.divided and not _undivided(runs)
+    what += f" and a {_PARTS.get(len(runs.ranks), f'{len(runs.ranks)}th')} of the loss" if divided else ""
     for step, distance in enumerate(distances[1:], 1):
         if not math.isfinite(distance.largest):
             if step == 1:
@@ -64,7 +65,7 @@ def _at_their_batch(runs: Runs, distances: list[Distance]) -> Check:
     if loose:
         more = f" and {len(loose) - 1} more" if len(loose) > 1 else ""
         text += f"; {next(iter(loose))}{more} cannot be judged, for rounding moves them as far"
-    if not runs.divided:
+    if not divided:
         return Check(_NAME, OK, text, last.largest)
     text += "; the loss adds up rows and ranks average their sums, so a step is 1/ranks of one card's at that batch"
     return Check(_NAME, NOTED, text, last.largest)
@@ -103,6 +104,12 @@ def _first_apart(one: Process, other: Process) -> tuple[int, str, float] | None:
         if distance.strays:
             return step, distance.strays[0].name, distance.strays[0].largest
     return None
+
+
+def _undivided(runs: Runs) -> str:
+    """Return the optimizer that had whole gradients, where it should have had a part of them; or nothing."""
+    event = runs.reference.first("undivided") if runs.reference is not None else None
+    return str(event["cls"]) if event is not None else ""
 
 
 def _strays(runs: Runs, step: int, distance: Distance, what: str) -> Check | None:
@@ -199,6 +206,9 @@ def _excused(runs: Runs) -> tuple[str, str]:
             )
         return DIFFERS, "rank 0 has another loss in step 1 than the original has on the same rows; "
     kind, alone, mean = found
+    if kind == SUM and _undivided(runs):
+        why = f"the loss adds up rows and ranks average their sums, and {_undivided(runs)} cannot be given a part of a gradient"
+        return NOT_COMPARED, f"{why}; "
     if kind == SUM:
         return DIFFERS, ""  # compared with a part of the gradients, and it differs from that
     return NOT_COMPARED, (

@@ -238,6 +238,22 @@ def test_rounding_that_grows_ends_the_comparison(tmp_path: Path, shuffled: list[
     assert said in check.message
 
 
+def test_sums_of_an_optimizer_that_takes_no_part_of_a_gradient(tmp_path: Path) -> None:
+    """One that scales its steps itself may come to the same, and is then equal to one card."""
+    (tmp_path / "own").mkdir()
+    own = process(tmp_path / "own", "one", [1.0, 2.0], 2.0)
+    for after, status, said in (
+        (2.0, "ok", "one card at 2 times the batch over"),
+        (2.5, "not compared", "Lamb cannot"),
+    ):
+        made = runs(tmp_path, ([1.0, after], 6.0), [2.0, 4.0], divided=True, own_rows=own)
+        assert made.reference is not None
+        made.reference.events.append({"e": "undivided", "cls": "Lamb"})
+        check = mathematics(made, courses(made.reference, made.ranks[0]))
+        assert check.status == status
+        assert said in check.message
+
+
 @pytest.mark.parametrize(
     ("original", "status"),
     [

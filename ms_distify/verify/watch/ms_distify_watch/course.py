@@ -284,6 +284,8 @@ def watch(course: Course, actions: Actions, divide: int) -> None:
                 bound.arguments["loss_scale"] = float(bound.arguments.get("loss_scale", 1.0)) * divide
                 args, kwargs = bound.args[1:], bound.kwargs
             original(self, *args, **kwargs)
+            if divide != 1 and not _divides(type(self)):
+                course.log.write("undivided", cls=type(self).__name__)
             course.optimizer(self)
 
         module.Optimizer.__init__ = __init__
@@ -298,6 +300,14 @@ def watch(course: Course, actions: Actions, divide: int) -> None:
         actions.after(name, optimizers)
     _Reducers(course).watch(actions)
     _watch_errors(course.log)
+
+
+def _divides(cls: Any) -> bool:
+    """Whether an optimizer divides gradients by its ``loss_scale``: AdamWeightDecay and others only take it."""
+    try:
+        return "scale_grad" in inspect.getsource(cls.construct)
+    except (AttributeError, OSError, TypeError):
+        return False
 
 
 class _Reducers:
