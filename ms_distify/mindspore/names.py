@@ -27,6 +27,8 @@ MODELS = frozenset({MODEL}) | wrappers.MODELS
 TENSOR = "mindspore.Tensor"
 PARAMETER = "mindspore.Parameter"
 LOAD_CHECKPOINT = "mindspore.load_checkpoint"
+LOAD = "mindspore.load"
+LOAD_PARAM_INTO_NET = "mindspore.load_param_into_net"
 SAVE_CHECKPOINT = "mindspore.save_checkpoint"
 MODEL_CHECKPOINT = "mindspore.ModelCheckpoint"
 CHECKPOINT_CONFIG = "mindspore.CheckpointConfig"
@@ -272,7 +274,7 @@ SAVERS = {
     "cv2.imwrite": ("filename", 0), "imageio.imwrite": ("uri", 0), "imageio.imsave": ("uri", 0),
     "skimage.io.imsave": ("fname", 0), "scipy.io.savemat": ("file_name", 0), "scipy.misc.imsave": ("name", 0),
     "scipy.sparse.save_npz": ("file", 0), "joblib.dump": ("filename", 1), "os.remove": ("path", 0),
-    "os.unlink": ("path", 0), "scipy.io.wavfile.write": ("filename", 0), "soundfile.write": ("file", 0),
+    "os.unlink": ("path", 0), "os.chmod": ("path", 0), "scipy.io.wavfile.write": ("filename", 0), "soundfile.write": ("file", 0),
 }  # fmt: skip
 # Those that copy and move files: (parameter of the new place, its position).
 COPIES = {
@@ -281,7 +283,8 @@ COPIES = {
     "shutil.make_archive": ("base_name", 0),
 }  # fmt: skip
 SAVERS.update(COPIES)
-REMOVERS = frozenset({"os.remove", "os.unlink"})
+# What leaves nothing to be read, or changes nothing that is read.
+REMOVERS = frozenset({"os.remove", "os.unlink", "os.chmod"})
 # What runs a command, of which nobody sees what it writes.
 COMMANDS = frozenset({"os.system", "os.popen", *(f"subprocess.{name}" for name in (
     "run", "call", "check_call", "check_output", "Popen", "getoutput", "getstatusoutput"))})  # fmt: skip
@@ -306,6 +309,8 @@ FOLDER_READERS = {
     "os.listdir": ("path", 0), "os.scandir": ("path", 0), "os.walk": ("top", 0), "glob.glob": ("pathname", 0),
     "glob.iglob": ("pathname", 0), "mindspore.dataset.ImageFolderDataset": ("dataset_dir", 0),
 }  # fmt: skip
+# Those of them that read the folders within it, too.
+DEEP_READERS = frozenset({"os.walk", "glob.glob", "glob.iglob", "mindspore.dataset.ImageFolderDataset"})
 # Functions that are given a path and read nothing from there.
 PATH_FUNCTIONS = frozenset({
     "print", "str", "repr", "len", "isinstance", "format", "os.makedirs", "os.mkdir", "os.remove", "os.unlink",
@@ -333,6 +338,10 @@ TEMPORARY = frozenset({"tempfile.mkdtemp"})
 # What gives each process a place of its own.
 OWN_PLACES = frozenset({"os.getpid", "tempfile.mkdtemp", "tempfile.mkstemp", "tempfile.NamedTemporaryFile", "uuid.uuid4",
                         "uuid.uuid1", "tempfile.TemporaryDirectory"})  # fmt: skip
+# What changes the process itself, which goes on with it.
+OF_PROCESS = frozenset({"os.chdir", "os.fchdir", "os.putenv", "os.unsetenv", "random.seed", "random.setstate",
+                        "numpy.random.seed", "numpy.random.set_state", SET_SEED,
+                        "mindspore.set_context", "mindspore.set_device"})  # fmt: skip
 # What every rank must take part in.
 COLLECTIVES = frozenset(f"mindspore.ops.{name}" for name in (
     "AllReduce", "AllGather", "ReduceScatter", "Broadcast", "AlltoAll", "NeighborExchange", "Barrier"))  # fmt: skip

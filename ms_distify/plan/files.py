@@ -17,8 +17,8 @@ from ..reading.program import Program
 from ..reading.roles import argument, body_of, calls_in, parts
 from ..reading.script import Script
 from ..reading.tree import children, values, walk
+from .paths import Key, beginning, dest, folder, parents, pattern, plain
 
-Key = tuple[object, ...]
 _ENDS = (cst.Return, cst.Break, cst.Continue)
 _STATEMENTS = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
 # What may stand in a condition or behind `in` of a loop that comes out alike on all ranks.
@@ -249,7 +249,7 @@ class Files:
                 if isinstance(call.func, cst.Attribute) and call.func.attr.value == "add_argument":
                     flags = [literal(arg.value) for arg in call.args if arg.keyword is None]
                     default = argument(call, 9, "default")
-                    if default is not None and any(_dest(flag) == setting.attr.value for flag in flags):
+                    if default is not None and any(dest(flag) == setting.attr.value for flag in flags):
                         yield home, default
 
     # -- what it runs ------------------------------------------------------------------------------------------------
@@ -293,6 +293,8 @@ class Files:
                 return "it trains"
             if name in names.COLLECTIVES or name in (names.INIT, names.GRAD_REDUCER):
                 return f"{name.rpartition('.')[2]} takes all ranks"
+            if name in names.OF_PROCESS:
+                return f"it changes the process ({name}), which goes on with that"
             if draws and (name in names.PYTHON_DRAWS or name in names.NUMPY_DRAWS):
                 return f"it draws ({name}), and ranks that do not would go on with other numbers"
         return ""
@@ -311,18 +313,32 @@ class Files:
         for home, call, argument_ in self._given().get(text, ()):
             if argument_ is not path and self.keys(home, argument_) & wanted and not self._no_reader(home, call):
                 found.append((home, call))
-        folder = _folder(path)
-        if folder is not None:
-            holds = self.keys(script, folder)
-            for home, call, name in self.program.calls(*names.FOLDER_READERS):
-                parameter, position = names.FOLDER_READERS[name]
-                listed = argument(call, position, parameter)
-                if (
-                    listed is not None
-                    and (self.keys(home, listed) | self.keys(home, _folder(listed) or listed)) & holds
-                ):
-                    found.append((home, call))
+        for home, call, name in self.program.calls(*names.FOLDER_READERS):
+            parameter, position = names.FOLDER_READERS[name]
+            listed = argument(call, position, parameter)
+            if listed is None:
+                continue
+            holds = self._folders(script, path, deep=name in names.DEEP_READERS)
+            if (self.keys(home, listed) | self.keys(home, folder(listed) or listed) | pattern(listed)) & holds:
+                found.append((home, call))
         return list({call: (home, call) for home, call in found}.values())
+
+    def _folders(
+        self, script: Script, path: cst.BaseExpression, *, deep: bool, seen: tuple[cst.CSTNode, ...] = ()
+    ) -> set[Key]:
+        """Return what tells the folder that a path lies in; ``deep``: those around it as well."""
+        if path in seen or len(seen) > _MAX_DEPTH:
+            return set()
+        found: set[Key] = {("text", name) for name in parents(beginning(path))[: None if deep else 1]}
+        above = folder(path)
+        if above is not None:
+            found |= self.keys(script, above)
+            found |= self._folders(script, above, deep=True, seen=(*seen, path)) if deep else set()
+        if isinstance(path, (cst.Name, cst.Attribute)):
+            for origin in self.program.flow.origins(script, path):
+                if isinstance(origin.node, _PATHS) and origin.kind in ("call", "unknown", "literal"):
+                    found |= self._folders(origin.script, origin.node, deep=deep, seen=(*seen, path))
+        return found
 
     def _given(self) -> dict[str, list[tuple[Script, cst.Call, cst.BaseExpression]]]:
         """Return the arguments of all calls, by their words."""
@@ -390,14 +406,14 @@ class Files:
         found: set[Key] = set()
         value = self.program.flow.constant(script, path)
         if isinstance(value, str):
-            return frozenset({("text", value.removeprefix("./"))})
+            return frozenset({("text", plain(value))})
         text = _text(script, path)
         if not isinstance(path, (cst.SimpleString, cst.ConcatenatedString)):
             found.add(("words", text, self._where_it_means_the_same(script, path)))
         for origin in self.program.flow.origins(script, path):
             if origin.kind == "literal":
                 constant = literal(origin.node)
-                found.add(("text", constant.removeprefix("./")) if isinstance(constant, str) else ("node", origin.node))
+                found.add(("text", plain(constant)) if isinstance(constant, str) else ("node", origin.node))
             elif origin.kind in ("call", "unknown") and origin.node is not path:
                 found.add(("node", origin.node))
         return frozenset(found)
@@ -421,22 +437,6 @@ class Files:
 def _text(script: Script, node: cst.CSTNode) -> str:
     """Return the words of an expression, however they are laid out and quoted."""
     return "".join(script.tree.text(node).split()).replace('"', "'")
-
-
-def _folder(path: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Return the part of a path in front of the last one, where it is put together here."""
-    if isinstance(path, cst.Call) and len(path.args) > 1 and isinstance(path.func, cst.Attribute):
-        return path.args[0].value if path.func.attr.value == "join" else None
-    if isinstance(path, cst.BinaryOperation) and isinstance(path.operator, (cst.Add, cst.Divide)):
-        return _folder(path.left) or path.left
-    if isinstance(path, cst.FormattedString) and isinstance(path.parts[0], cst.FormattedStringExpression):
-        return path.parts[0].expression
-    return None
-
-
-def _dest(flag: object) -> str:
-    """Return the attribute that an argument of the command line becomes."""
-    return flag.lstrip("-").replace("-", "_") if isinstance(flag, str) else ""
 
 
 def _index(body: object, statement: cst.CSTNode) -> int:

@@ -109,13 +109,21 @@ def _changed(script: Script, node: cst.CSTNode, own: set[str]) -> str:
                 root: cst.BaseExpression = target
                 while isinstance(root, (cst.Attribute, cst.Subscript, cst.Call)):
                     root = root.func if isinstance(root, cst.Call) else root.value
-                if isinstance(root, cst.Name) and root.value not in own and not _module(script, root):
+                module = isinstance(root, cst.Name) and _module(script, root)
+                if isinstance(root, cst.Name) and root.value not in own and not (module and target is _called(part)):
                     return script.tree.text(target.value)
     return ""
 
 
+def _called(node: cst.CSTNode) -> cst.BaseExpression | None:
+    """Return a function of a module that is called: ``os.remove`` changes no object, ``sys.path.append`` does."""
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and isinstance(node.func.value, cst.Name):
+        return node.func
+    return None
+
+
 def _module(script: Script, root: cst.Name) -> bool:
-    """Whether a name is an import: ``os.remove`` changes no object."""
+    """Whether a name is an import."""
     found = script.bindings.lookup(root)
     return bool(found) and all(binding.kind == "import" for binding in found)
 

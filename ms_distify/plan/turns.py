@@ -117,7 +117,7 @@ class Turns:
         if name in names.OPENERS:
             path = argument(call, 0, names.OPENERS[name][0])
             return (path if self.files.writes(script, call, name)[0] else None), False
-        if name in names.SAVERS and name != "os.remove":
+        if name in names.SAVERS and name not in names.REMOVERS:
             parameter, position = names.SAVERS[name]
             return argument(call, position, parameter), False
         if name in names.PREPARES:

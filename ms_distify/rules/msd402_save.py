@@ -1,9 +1,9 @@
 """Rank 0 alone saves.
 
 ``save_checkpoint`` and ``export`` write one path from every rank at once (FACTS 3). Weights are equal on all ranks, so
-rank 0 writes for all, the best ones and those of the optimizer too. A ``load_checkpoint`` after training reads what
-rank 0 wrote: all ranks wait for it there (MSD404 says how). Where ranks may not come to the load alike, they wait behind the
-save; if they may not come by that alike either, it is noted.
+rank 0 writes for all, the best ones and those of the optimizer too. A ``load_checkpoint`` (or ``load``) after training reads
+what rank 0 wrote: all ranks wait for it there (MSD404 says how). Where ranks may not come to the load alike, they wait behind
+the save; if they may not come by that alike either, it is noted.
 
 Before::
 
@@ -72,7 +72,7 @@ def _loads(context: Context) -> Iterator[tuple[Script, cst.Call, bool]]:
     program, files = context.program, context.files
     last = min((event.order for event in context.startup.trains), default=0)
     visited = program.timeline.visited
-    for script, call, _ in (*program.calls(names.LOAD_CHECKPOINT), *_listed(context)):
+    for script, call, _ in (*program.calls(names.LOAD_CHECKPOINT, names.LOAD), *_listed(context)):
         if visited.get(call, last) < last:
             continue  # what an earlier start wrote
         if not files.guarded(script, call):

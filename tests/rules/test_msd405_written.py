@@ -140,6 +140,7 @@ def test_what_is_left_alone(line: str, statuses: list[str]) -> None:
         pytest.param("from PIL import Image\nImage.fromarray(a).save('a.png')",
                      ["if rank_id in (None, 0):", "    Image.fromarray(a).save('a.png')"], id="picture"),
         pytest.param("os.remove('a')", ["if rank_id in (None, 0):", "    os.remove('a')"], id="remove"),
+        pytest.param("os.chmod('a', 0o600)", ["if rank_id in (None, 0):", "    os.chmod('a', 0o600)"], id="mode-of-a-file"),
         pytest.param("cv2.imwrite('a', a)", ["if rank_id in (None, 0):", "    cv2.imwrite('a', a)"], id="image"),
         pytest.param("from tensorboardX import SummaryWriter\nw = SummaryWriter('a')",
                      ["w = SummaryWriter('a' if rank_id in (None, 0) else os.path.join('a', f\"rank_{rank_id}\"))"],
@@ -346,3 +347,41 @@ def test_a_name_of_the_programs_own_is_not_taken_for_the_function_that_waits() -
 
 def test_nothing_is_changed_in_a_program_that_does_not_train() -> None:
     unchanged(HEAD + "open('a', 'w')\n", code="MSD607")
+
+
+@pytest.mark.parametrize(
+    ("write", "read"),
+    [
+        pytest.param("cv2.imwrite(f'd/{i}.png', i)", "ds.ImageFolderDataset('d')", id="f-string"),
+        pytest.param("cv2.imwrite(f'./d/{i}/{i}.png', i)", "ds.ImageFolderDataset('d/')", id="folders-within"),
+        pytest.param("cv2.imwrite('d/%d.png' % i, i)", "os.listdir('d')", id="percent"),
+        pytest.param("cv2.imwrite(os.path.join('d', 'e', str(i)), i)", "os.listdir('d/e')", id="join"),
+        pytest.param("p = os.path.join(out, str(i))\n    cv2.imwrite(p, i)", "os.listdir(out)", id="through-a-name"),
+        pytest.param(
+            "c = os.path.join(out, str(i))\n    cv2.imwrite(os.path.join(c, 'x.png'), i)",
+            "ds.ImageFolderDataset(out)",
+            id="folder-through-a-name",
+        ),
+        pytest.param("np.save(f'd/{i}.npy', i)", "glob.glob('d/*.npy')", id="pattern"),
+    ],
+)
+def test_files_of_a_folder_that_is_read_after_they_are_written(write: str, read: str) -> None:
+    """How many files there are is not known here, so rank 0 writes them one by one, and all wait for the last."""
+    program = (
+        START + f"import glob, sys\nout = 'd'\nfor i in range(len(sys.argv[1])):\n    {write}\n{read}\n" + TRAINING
+    )
+    lines = put_in(program)
+    assert any(line.startswith('wait_for_rank_0("') for line in lines), lines
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        pytest.param("os.listdir('e')", id="another-folder"),
+        pytest.param("ds.ImageFolderDataset('dd')", id="begins-alike"),
+        pytest.param("os.listdir('.')", id="around-it-and-not-within"),
+    ],
+)
+def test_other_folders_need_no_wait(read: str) -> None:
+    program = START + f"for i in range(3):\n    cv2.imwrite(f'd/{{i}}.png', i)\n{read}\n" + TRAINING
+    assert put_in(program) == ["    if rank_id in (None, 0):", "        cv2.imwrite(f'd/{i}.png', i)"]

@@ -288,6 +288,12 @@ def test_a_save_in_a_function_that_is_called_on_rank_0_alone_is_left_alone() -> 
     ]
 
 
+def test_all_ranks_wait_for_an_exported_model_that_is_loaded() -> None:
+    program = START + TRAINING + "ms.export(net, train, file_name='n', file_format='MINDIR')\nms.load('n.mindir')\n"
+    assert [status for status, _ in found(run(program), "MSD402")] == ["changed", "changed"]
+    assert "wait_for_rank_0(\"to write what ms.load('n.mindir') reads\")" in put_in(program)
+
+
 def test_a_class_of_ones_own_that_writes_checkpoints_is_noted() -> None:
     program = START + TRAINING + "class Mine(ms.ModelCheckpoint):\n    pass\ncb = Mine('m')\n"
     assert found(run(program), "MSD401") == [("noted", 12)]
@@ -410,6 +416,28 @@ def test_preparation_that_rank_0_cannot_do_alone_is_refused(preparation: str, li
     program = MINDRECORD + preparation + "train = ds.MindDataset('t.mindrecord')\n" + TRAINING
     result = refused(program, "MSD404", line, "a script of its own")
     assert any(f.code == "MSD404" and why in f.message for f in result.findings), result.findings
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param("os.chdir('d')", id="working-folder"),
+        pytest.param("os.environ['DATA'] = 'd'", id="environment"),
+        pytest.param("sys.path.append('d')", id="list-of-a-module"),
+        pytest.param("np.random.seed(1)", id="seed"),
+    ],
+)
+def test_what_changes_the_process_is_done_on_all_ranks(change: str) -> None:
+    """They would go on in another folder, and wait for each other there; rank 0 does the downloading alone."""
+    program = MINDRECORD + (
+        f"import sys, urllib.request\nimport numpy as np\ndef make():\n    {change}\n"
+        "    urllib.request.urlretrieve('u', 'f')\nmake()\ntrain = ds.MindDataset('f')\n"
+    )
+    assert without_the_helper(put_in(program + TRAINING)) == [
+        "    if rank_id in (None, 0):",
+        "        urllib.request.urlretrieve('u', 'f')",
+        "    wait_for_rank_0(\"to finish urllib.request.urlretrieve('u', 'f')\")",
+    ]
 
 
 FIRST, THEN = "if rank_id not in (None, 0):", "if rank_id in (None, 0):"
