@@ -3,7 +3,8 @@
 Where one loop serves both, and the step stands under a condition, the flow cannot tell which dataset trains: sharding
 all of them would give every rank metrics of its own rows. ``# ms-distify: eval`` on the constructor's line of the
 evaluation data settles it. The same holds for rows taken with ``next`` beside a step that other rows reach, and for two
-datasets that both reach the very same training and evaluation, as two objects of one class that hold one each.
+datasets that both reach the very same training and evaluation, as two objects of one class that hold one each; and for one
+constructor that builds them all by turns, where that comment cannot help.
 
 Before (refused)::
 
@@ -20,10 +21,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..model import Decision
+from ..reading.bindings import literal, parameters
 from ..reading.pipeline import method_name
-from ..reading.roles import Site, Use, Way
+from ..reading.roles import Sink, Site, Use, Way, parts
 from ..reading.script import Script
-from ..reading.tree import children
+from ..reading.tree import children, walk
 from . import REFUSED, Context, decide, rule
 
 CODE = "MSD207"
@@ -49,8 +51,72 @@ def check(context: Context) -> Iterator[Decision]:
                 "told; write '# ms-distify: eval' on the line of each constructor of evaluation data"
             )
             yield decide(CODE, REFUSED, sink.script, loop, message)
+        elif fed and _by_turns(context, sink):
+            message = (
+                "this loop trains only under a condition that holds for all of it or not at all, and reads one of several "
+                "datasets that one constructor builds, so which of them trains cannot be told; build the dataset that trains "
+                "by a constructor of its own, or write '# ms-distify: train' on its line if all of them are dealt"
+            )
+            yield decide(CODE, REFUSED, sink.script, loop, message)
     yield from _taken(context)
     yield from _alike(context)
+
+
+def _by_turns(context: Context, sink: Sink) -> bool:
+    """Whether a loop trains in some of its runs alone, and reads what one constructor builds again and again."""
+    loop = sink.node
+    assert isinstance(loop, cst.For)
+    tests = [test for test in _conditions(context, sink.script, loop) if _outside(sink.script, loop, test)]
+    named = {part.value for test in tests for part in walk(test) if isinstance(part, cst.Name)}
+    return bool(tests) and any(
+        _again(context, sink, use, script, node, named)
+        for site in context.program.roles.sites
+        if not context.program.pragma(site.script, site.call, "train")
+        for use in site.uses
+        if use.node is loop
+        for script, node in [(site.script, site.call), *((edge.script, edge.call) for edge in use.calls)]
+    )
+
+
+def _again(context: Context, sink: Sink, use: Use, script: Script, node: cst.CSTNode, named: set[str]) -> bool:
+    """Whether a part of a dataset's building is run several times, for datasets that a loop tells apart by some names."""
+    for parent in script.tree.ancestors(node):
+        if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
+            sites = context.program.flow.call_sites(parent)
+            asked = parent not in script.tree.ancestors(sink.node) or named & {
+                param.name.value for param in parameters(parent)
+            }
+            several = len(sites) > 1 or any(
+                isinstance(around, (cst.For, cst.BaseComp))
+                for home, call in sites
+                for around in home.tree.ancestors(call)
+            )
+            return several and bool(asked) and all(edge.function is not parent for edge in use.calls)
+        target = parent.target if isinstance(parent, cst.For) else None
+        if isinstance(parent, cst.BaseComp):
+            return True
+        if target is not None and node not in set(walk(parent.iter)):  # type: ignore[attr-defined]
+            within = parent in set(sink.script.tree.ancestors(sink.node))
+            if not within or named & {part.value for part in walk(target) if isinstance(part, cst.Name)}:
+                return True
+    return False
+
+
+def _conditions(context: Context, script: Script, loop: cst.For) -> Iterator[cst.BaseExpression]:
+    """Yield the conditions of a loop's body of which one branch alone trains."""
+    for part in parts(loop.body):
+        if isinstance(part, cst.If):
+            other = part.orelse is not None and context.program.roles.steps(script, part.orelse)
+            if context.program.roles.steps(script, part.body) != other:
+                yield part.test
+
+
+def _outside(script: Script, loop: cst.For, test: cst.BaseExpression) -> bool:
+    """Whether a condition asks for nothing but what is set outside a loop, and so is the same in all its rounds."""
+    start, end = script.tree.span(loop)
+    asked = [part for part in walk(test) if isinstance(part, cst.Name) and literal(part) is ...]
+    found = [binding for part in asked for binding in script.bindings.lookup(part)]
+    return bool(found) and not any(start <= binding.at < end for binding in found)
 
 
 def _taken(context: Context) -> Iterator[Decision]:
@@ -143,10 +209,13 @@ def _branches(script: Script, node: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, 
 
 
 def _always(context: Context, script: Script, loop: cst.For) -> bool:
-    """Whether a step of a loop's body stands under no condition."""
+    """Whether a step of a loop's body stands under no condition, or in both branches of one."""
     stack: list[cst.CSTNode] = [loop.body]
     while stack:
         node = stack.pop()
+        if isinstance(node, cst.If) and isinstance(node.orelse, cst.Else):
+            if all(context.program.roles.steps(script, branch) for branch in (node.body, node.orelse.body)):
+                return True
         if isinstance(node, (cst.If, cst.IfExp, cst.FunctionDef, cst.ClassDef, cst.Lambda)):
             continue
         if isinstance(node, cst.Call) and context.program.roles.steps(script, node):

@@ -64,6 +64,91 @@ def test_which_of_several_datasets_trains_cannot_be_told(program: str, line: int
     refused(START + program, "MSD207", line, "ms-distify: eval")
 
 
+LOOP = "    for x, y in ROWS.create_tuple_iterator():\n        if TEST:\n            step(x, y)\n        else:\n            net(x)\n"
+MADE = "def make(part):\n    return ds.MnistDataset('/d', part).batch(8)\n"
+
+
+def loop(rows: str, test: str, indent: str = "    ") -> str:
+    return LOOP.replace("ROWS", rows).replace("TEST", test).replace("    for", indent + "for", 1)
+
+
+@pytest.mark.parametrize(
+    ("program", "line"),
+    [
+        pytest.param(
+            MADE + "data = {}\nfor part in ('train', 'test'):\n    data[part] = make(part)\n"
+            "for part in ('train', 'test'):\n" + loop("data[part]", "part == 'train'"),
+            13,
+            id="dictionary-filled-in-a-loop",
+        ),
+        pytest.param(
+            "data = [ds.MnistDataset(f'/d{i}').batch(8) for i in range(2)]\nfor i in range(2):\n"
+            + loop("data[i]", "i == 0"),
+            9,
+            id="list-comprehension",
+        ),
+        pytest.param(
+            MADE + "for part in ('train', 'test'):\n    rows = make(part)\n" + loop("rows", "part == 'train'"),
+            11,
+            id="built-and-read-in-one-loop",
+        ),
+        pytest.param(
+            "def run(part):\n    rows = ds.MnistDataset('/d', part)\n"
+            + loop("rows", "part == 'train'")
+            + "run('train')\nrun('test')\n",
+            9,
+            id="function-called-twice",
+        ),
+        pytest.param(
+            "def run(part):\n    rows = ds.MnistDataset('/d', part)\n"
+            + loop("rows", "part == 'train'")
+            + "for part in ('train', 'test'):\n    run(part)\n",
+            9,
+            id="function-called-in-a-loop",
+        ),
+        pytest.param(
+            "class Run:\n    def __init__(self, part):\n        self.part = part\n"
+            "        self.rows = ds.MnistDataset('/d', part)\n    def go(self):\n"
+            "        for x, y in self.rows.create_tuple_iterator():\n            if self.part == 'train':\n"
+            "                step(x, y)\nRun('train').go()\nRun('test').go()\n",
+            12,
+            id="two-objects",
+        ),
+    ],
+)
+def test_one_constructor_that_builds_what_trains_and_what_does_not(program: str, line: int) -> None:
+    refused(START + program, "MSD207", line, "by a constructor of its own")
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param(
+            "for k in range(3):\n    rows = ds.MnistDataset(f'/d{k}')\n    for epoch in range(5):\n"
+            "        for x, y in rows.create_tuple_iterator():\n            if epoch > 2:\n                step(x, y)\n",
+            id="built-anew-and-warmed-up",
+        ),
+        pytest.param(
+            "for k in range(3):\n    rows = ds.MnistDataset(f'/d{k}')\n    for i, (x, y) in enumerate(rows.create_tuple_iterator()):\n"
+            "        if i % 2:\n            step(x, y)\n",
+            id="every-second-step",
+        ),
+        pytest.param(
+            MADE + "data = [make(part) for part in ('train', 'extra')]\nfor i in range(2):\n"
+            "    for x, y in data[i].create_tuple_iterator():\n        if i == 0:\n            step(x, y)\n"
+            "        else:\n            step(x, 0 * y)\n",
+            id="both-branches-train",
+        ),
+        pytest.param(
+            "rows = ds.MnistDataset('/d')\ndef run(training):\n" + loop("rows", "training") + "run(True)\nrun(False)\n",
+            id="one-dataset-for-both",
+        ),
+    ],
+)
+def test_one_constructor_whose_datasets_all_train(program: str) -> None:
+    assert converted(START + program).count("num_shards=rank_size") == 1
+
+
 TAKEN = (
     HEAD
     + """\
