@@ -59,10 +59,11 @@ def test_numpy_draws_behind_our_set_seed_need_no_other() -> None:
     assert found(run(source), "MSD108") == []
 
 
-def test_a_generator_function_that_shuffles_is_seeded_beside_set_seed() -> None:
+@pytest.mark.parametrize("read", ["rows", "functools.partial(rows)"])
+def test_a_generator_function_that_shuffles_is_seeded_beside_set_seed(read: str) -> None:
     data = (
         "def rows():\n    order = list(range(9))\n    random.shuffle(order)\n    for i in order:\n        yield (i,)\n"
-        "train = ds.GeneratorDataset(rows, ['x'])\n"
+        f"import functools; train = ds.GeneratorDataset({read}, ['x'])\n"
     )
     source = program("", data=data)
     lines = run(source).output.decode().splitlines()

@@ -401,3 +401,5 @@ def test_a_file_of_no_rank_that_is_known(tmp_path: Path) -> None:
     check = files(ranks, work, tmp_path / "logs", [f"{work}/a.ckpt", f"{work}/x/b.bin"])
     assert check.status == "not compared"
     assert check.message.startswith("x/b.bin written")
+    for path, status in (("data/rank_0/trace.json", "ok"), ("rank_1/x", "not compared"), ("rank_0", "not compared")):
+        assert files(ranks, work, tmp_path / "logs", [f"{work}/{path}"]).status == status, path
