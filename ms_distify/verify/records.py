@@ -122,8 +122,10 @@ class Process:
 def read_process(folder: Path, name: str) -> Process:
     """Read what a process recorded, as far as it came."""
     process = Process(folder, name)
-    place = folder / f"{name}.jsonl"
-    if place.exists():
+    # What processes that it started have written counts as its own.
+    for place in (folder / f"{name}.jsonl", *sorted(folder.glob(f"{name}.*.writes"))):
+        if not place.exists():
+            continue
         for line in place.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
                 process.events.append(json.loads(line))

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from ms_distify.verify.processes import WATCH
+from ms_distify.verify.records import read_process
 
 SPEC = importlib.util.spec_from_file_location("watch_log", WATCH / "ms_distify_watch" / "log.py")
 assert SPEC is not None
@@ -181,3 +182,29 @@ def test_loading_is_no_step(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     course.before_read()
     steps = [what["reads"] for event, what in said if event == "step"]
     assert steps == [[(0, 0)], [(1, 0), (1, 1), (0, 1)]]
+
+
+def test_files_of_processes_that_the_program_starts_are_its_own(tmp_path: Path) -> None:
+    program = f"""
+import os, sys
+sys.path.insert(0, {str(WATCH)!r})
+from ms_distify_watch.log import Log
+log = Log({str(tmp_path)!r}, "0")
+log.write("write", path="early")
+log.open()
+child = os.fork()
+if child == 0:
+    log.write("write", path="forked")
+    log.write("step", k=9)
+    os._exit(0)
+os.waitpid(child, 0)
+log.write("write", path="own")
+other = Log({str(tmp_path)!r}, "0")
+other.open()
+other.write("write", path="started")
+other.write("step", k=9)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+    process = read_process(tmp_path, "0")
+    assert process.writes() == {"early", "forked", "own", "started"}
+    assert process.steps == 0, "steps are the program's alone"

@@ -34,6 +34,7 @@ class Log:
         try:
             self._file = open(self.path(".jsonl"), "x", encoding="utf-8")  # noqa: SIM115
         except FileExistsError:
+            self._pid = 0  # a process that the program started
             return
         self.owned = True
         self.write("start", arguments=sys.argv)
@@ -46,10 +47,16 @@ class Log:
         return os.path.join(self.folder, self.name + ending)
 
     def write(self, event: str, **what: Any) -> None:
-        """Write one event; one that comes before MindSpore is kept until then, one of a forked process is not ours."""
-        if os.getpid() != self._pid:
-            return
+        """Write one event; one that comes before MindSpore is kept until then.
+
+        Of processes that the program started, only the files that they write count.
+        """
         line = json.dumps({"e": event, **what}) + "\n"
+        if os.getpid() != self._pid:
+            if event == "write":
+                with open(self.path(f".{os.getpid()}.writes"), "a", encoding="utf-8") as file:
+                    file.write(line)
+            return
         with self._lock:
             if self._file is not None:
                 self._file.write(line)
