@@ -103,6 +103,14 @@ def convert_command(
         Optional[bool],
         typer.Option("--quiet-ranks/--no-quiet-ranks", help="Let rank 0 alone print.", show_default=False),
     ] = None,
+    shard_eval: Annotated[
+        Optional[bool],
+        typer.Option(
+            "--shard-eval/--no-shard-eval",
+            help="Deal evaluations over the ranks too, and sum what they count.",
+            show_default=False,
+        ),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print refusals and errors only.")] = False,
     stdin_filename: Annotated[str, typer.Option("--stdin-filename", help="Name of standard input.")] = "<stdin>",
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a bug.")] = False,
@@ -119,6 +127,7 @@ def convert_command(
         "scale_lr": scale_lr and scale_lr.value,
         "warmup_epochs": warmup_epochs,
         "quiet_ranks": quiet_ranks,
+        "shard_eval": shard_eval,
     }
     raise typer.Exit(_guarded(lambda: _run(paths, choice, chosen, stdin_filename), debug))
 

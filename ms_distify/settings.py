@@ -10,7 +10,7 @@ from typing import Any
 MAX_SEED = 2**32 - 1  # what mindspore.set_seed takes
 _LIMITS = {"seed": (0, MAX_SEED), "ranks": (1, 9999), "warmup_epochs": (0, 9999)}
 _WORDS = {"global_batch": ("grow", "keep"), "scale_lr": ("none", "linear")}
-_FLAGS = frozenset({"quiet_ranks"})
+_FLAGS = frozenset({"quiet_ranks", "shard_eval"})
 
 
 class SettingsError(Exception):
@@ -28,6 +28,7 @@ class Settings:
         scale_lr: "linear" multiplies the learning rate by the number of ranks, "none" leaves it.
         warmup_epochs: over how many epochs the learning rate rises to that.
         quiet_ranks: whether rank 0 alone prints.
+        shard_eval: whether evaluations are dealt over the ranks as well, and their counts summed.
     """
 
     seed: int = 0
@@ -36,6 +37,7 @@ class Settings:
     scale_lr: str = "none"
     warmup_epochs: int = 0
     quiet_ranks: bool = False
+    shard_eval: bool = False
 
     def over(self, **chosen: Any) -> Settings:
         """Return these settings with those replaced that are not None.

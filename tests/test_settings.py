@@ -133,3 +133,21 @@ def test_reading_needs_no_toml_parser_when_nothing_is_said(tmp_path: Path, monke
     monkeypatch.setitem(sys.modules, "tomli", None)
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
     assert from_pyproject(tmp_path) == Settings()
+
+
+def test_shard_eval_is_true_or_false(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(HEAD + "shard_eval = true\n")
+    assert from_pyproject(tmp_path) == Settings(shard_eval=True)
+    (tmp_path / "pyproject.toml").write_text(HEAD + "shard_eval = 1\n")
+    with pytest.raises(SettingsError, match="true or false"):
+        from_pyproject(tmp_path)
+
+
+def test_shard_eval_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    evaluation = "model = ms.Model(net, nn.MSELoss(), metrics={'acc'})\nmodel.eval(ds.MnistDataset('/t').batch(4))\n"
+    (tmp_path / "train.py").write_text(PROGRAM + evaluation)
+    assert b"rank_part(" not in run("train.py", "--dry-run").out
+    assert (
+        b"+model.eval(rank_part(ds.MnistDataset('/t').batch(4)))\n" in run("train.py", "--dry-run", "--shard-eval").out
+    )

@@ -79,6 +79,15 @@ UPDATES = frozenset(
     {"assign", "assign_add", "assign_sub", "Assign", "AssignAdd", "AssignSub", "set_data", "assign_value"}
 )
 ALL_REDUCE = "mindspore.ops.AllReduce"
+ALL_GATHER = "mindspore.ops.AllGather"
+# The function that sums numbers over the ranks, which is put into programs; and what calling it counts as.
+METRICS_HELPER = "metrics_over_ranks"
+SUM_HELPER, OVER_RANKS = "sum_over_ranks", "ms-distify.sum_over_ranks"
+# Metrics that are sums over batches, divided at the end: how a Model is told, and the classes.
+SUMMED_METRICS = frozenset({"accuracy", "acc", "loss", "mae", "mse", "top_1_accuracy", "top_5_accuracy"})
+SUMMED_METRIC_CLASSES = frozenset({"Accuracy", "Loss", "MAE", "MSE", "TopKCategoricalAccuracy",
+                                   "Top1CategoricalAccuracy", "Top5CategoricalAccuracy"})  # fmt: skip
+METRIC_MODULES = ("mindspore.nn.", "mindspore.", "mindspore.metrics.", "mindspore.nn.metrics.")
 MULTITYPE = "mindspore.ops.MultitypeFuncGraph"
 PLATEAU = "mindspore.experimental.optim.lr_scheduler.ReduceLROnPlateau"
 # What nn.TrainOneStepCell and its relatives have without the subclass setting it.
@@ -197,6 +206,12 @@ def canonical(qualified: str) -> str:
         ):
             return f"mindspore.nn.{last}"
     return qualified
+
+
+def is_summed_metric(qualified: str) -> bool:
+    """Whether a canonical name is one of MindSpore's metrics that are sums over batches."""
+    head, _, last = qualified.rpartition(".")
+    return head + "." in METRIC_MODULES and last in SUMMED_METRIC_CLASSES
 
 
 def is_optimizer(qualified: str) -> bool:

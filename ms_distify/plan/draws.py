@@ -11,7 +11,7 @@ from ..mindspore import names
 from ..reading.bindings import parameters
 from ..reading.origin import Origin
 from ..reading.program import Program
-from ..reading.roles import Site, argument
+from ..reading.roles import Site, Use, argument
 from ..reading.script import Script
 from ..reading.timeline import DRAW, TRAIN, Event, common, draws_as
 from ..reading.tree import values, walk
@@ -55,6 +55,18 @@ class Draws:
         found = ignores_index(self.program, origin)
         inside = self._reached(iter([found])) if found is not None else set()
         return any(node in inside for script, call, _ in self._draws for node in script.tree.ancestors(call))
+
+    def of_evaluation(self, site: Site, use: Use) -> tuple[Script, cst.Call, str] | None:
+        """Return a draw that is made while the rows of a dataset are read by one of its consumers."""
+        made: list[tuple[Script, cst.CSTNode]] = []
+        for script, node in ((site.script, site.call), *use.methods):
+            for arg in node.args if isinstance(node, cst.Call) else ():
+                made += self._called_by(script, arg.value)
+                for origin in self.program.flow.origins(script, arg.value):
+                    if isinstance(origin.node, (cst.ClassDef, cst.FunctionDef)):
+                        made.append((origin.script, origin.node))
+        inside = self._reached(iter(made))
+        return next((d for d in self._draws if any(node in inside for node in d[0].tree.ancestors(d[1]))), None)
 
     def between_steps(self, event: Event) -> bool:
         """Whether a draw is made again and again, in a loop around a training step."""

@@ -286,6 +286,8 @@ class Files:
         """Return why rank 0 must not run a node alone, or nothing; ``draws``: that it draws is a reason, too."""
         if self.program.roles.steps(script, node):
             return "it trains"
+        if self.program.sums_evaluations and self._evaluates(script, node):
+            return "it evaluates, which takes all ranks"
         trained = {event.node for event in self.program.timeline.of("train")}
         for home, call in self.closure(script, node):
             name = self.program.flow.qualified(home, call)
@@ -298,6 +300,12 @@ class Files:
             if draws and (name in names.PYTHON_DRAWS or name in names.NUMPY_DRAWS):
                 return f"it draws ({name}), and ranks that do not would go on with other numbers"
         return ""
+
+    def _evaluates(self, script: Script, node: cst.CSTNode) -> bool:
+        """Whether running a node evaluates a dataset, in it or in the functions of the program it enters."""
+        sinks = {sink.node for sink in self.program.roles.sinks if sink.role in ("eval", "read")}
+        entered = [f for home, call in self.closure(script, node) for _, f in self.program.flow.targets(home, call)]
+        return any(part in sinks for top in (node, *entered) for part in walk(top))
 
     # -- which file --------------------------------------------------------------------------------------------------
 

@@ -1,126 +1,15 @@
-"""Functions that are put into the user's file where one expression is not enough to deal rows over the ranks."""
+"""Functions that are put into the user's file where one expression is not enough."""
 
 from __future__ import annotations
 
 import libcst as cst
 
-from ..mindspore import names
 from ..model import Define, Edit, Need, Wrap
+from ..reading.program import Program
 from ..reading.script import Script
-from .number_helpers import BATCH, RATE, WARMUP
+from .helper_texts import KINDS
 from .shards import Supply
 from .startup import Startup
-
-_SAMPLED = '''\
-def {name}(dataset, num_shards=None, shard_id=None):
-    """Let each rank read its share of the rows that the dataset's sampler yields; on one card all of them."""
-    if num_shards is not None:
-        dataset.add_sampler({sampler}(num_shards, shard_id, shuffle=False))
-    return dataset
-'''
-
-_SOURCE = '''\
-def {name}(source, num_shards=None, shard_id=None):
-    """Give each rank its row of every complete group of num_shards rows; on one card the source itself."""
-    if num_shards is None:
-        return source
-    if isinstance(source, {types}.GeneratorType):
-        start = {itertools}.tee(source, 1)[0].__copy__  # every epoch reads it from its beginning
-    else:
-        start = source.__iter__ if hasattr(source, "__iter__") else source
-
-    class RankRows:
-        def __iter__(self):
-            for group in zip(*[iter(start())] * num_shards):
-                yield group[shard_id]
-
-    if hasattr(source, "__len__"):
-        RankRows.__len__ = lambda self: len(source) // num_shards
-    return RankRows()
-'''
-
-_DRAWN = '''\
-def {name}(source, num_shards=None, shard_id=None):
-    """Give each rank its row of every num_shards rows that the source draws; on one card the source itself."""
-    if num_shards is None:
-        return source
-
-    class RankRows:
-        def __getitem__(self, index):
-            return [source[index] for _ in range(num_shards)][shard_id]
-
-        def __len__(self):
-            return len(source) // num_shards
-
-    return RankRows()
-'''
-
-_WAIT = '''\
-def {name}(what, timeout=7200):
-    """Let no rank go on before rank 0 is here, too; on one card go on at once. All ranks share the working folder.
-
-    A rank that waits keeps touching a file; rank 0 takes it away when it sees that it is being touched.
-    """
-    rank, size = int({os}.getenv("RANK_ID", "0")), int({os}.getenv("RANK_SIZE", "1"))
-    if size == 1:
-        return
-    end = {time}.monotonic() + timeout
-    for other in range(1, size) if rank == 0 else [rank]:
-        flag = f".rank_{{other}}_waits_for_rank_0.{{{os}.getenv('MS_SCHED_PORT', '')}}"
-        if rank != 0:
-            {os}.close({os}.open(flag, {os}.O_CREAT | {os}.O_WRONLY, 0o644))
-        touched = None
-        while True:
-            if {time}.monotonic() > end:
-                if rank != 0:
-                    {os}.unlink(flag)
-                missing = f"rank {{other}}" if rank == 0 else f"rank 0 {{what}}"
-                raise TimeoutError(f"rank {{rank}} waited {{timeout}} s for {{missing}} (by files in {{{os}.getcwd()}})")
-            try:
-                if rank != 0:
-                    {os}.utime(flag)
-                elif touched not in (None, {os}.stat(flag).st_mtime_ns):
-                    {os}.unlink(flag)
-                    break
-                else:
-                    touched = {os}.stat(flag).st_mtime_ns
-            except FileNotFoundError:
-                if rank != 0:
-                    break
-            {time}.sleep(0.2)
-'''
-
-_SAME = '''\
-def {name}(value):
-    """Return the value of rank 0 on every rank, by a file in the working folder; on one card the value itself."""
-    make = value if callable(value) else lambda: value
-    if int({os}.getenv("RANK_SIZE", "1")) == 1:
-        return make()
-    path = f".value_of_rank_0.{{{os}.getenv('MS_SCHED_PORT', '')}}"
-    if {os}.getenv("RANK_ID", "0") == "0":
-        with open(path + ".new", "wb") as file:
-            {pickle}.dump(make(), file)
-        {os}.replace(path + ".new", path)
-    {wait}("to say what all ranks call their files")
-    with open(path, "rb") as file:
-        value = {pickle}.load(file)
-    {wait}("to see that all ranks know what it calls its files")
-    if {os}.getenv("RANK_ID", "0") == "0":
-        {os}.remove(path)
-    return value
-'''
-
-_KINDS = {
-    "wait": ("wait_for_rank_0", _WAIT, {"os": "os", "time": "time"}),
-    "same": ("same_on_all_ranks", _SAME, {"os": "os", "pickle": "pickle"}),
-    "sampled": ("shard_sampled", _SAMPLED, {"sampler": names.DISTRIBUTED_SAMPLER}),
-    "drawn": ("shard_draws", _DRAWN, {}),
-    "source": ("shard_source", _SOURCE, {"types": "types", "itertools": "itertools"}),
-    "batch": ("batch_per_rank", BATCH, {}),
-    "rate": ("scale_learning_rate", RATE, {"schedule": names.LR_SCHEDULE, "tensor": names.TENSOR}),
-    "warmup": ("warm_up_learning_rate", WARMUP, {
-        "schedule": names.LR_SCHEDULE, "tensor": names.TENSOR, "minimum": names.MINIMUM}),
-}  # fmt: skip
 
 
 class Helpers:
@@ -186,9 +75,35 @@ class Helpers:
         return any(
             isinstance(parent, cst.Call)
             and isinstance(parent.func, cst.Name)
-            and parent.func.value.startswith(_KINDS["same"][0])
+            and parent.func.value.startswith(KINDS["same"][0])
             for parent in script.tree.ancestors(node)
         )
+
+    def over_ranks(self, script: Script, *values: str, mean: bool = False) -> tuple[str, tuple[Edit, ...]]:
+        """Return the line that sums variables over the ranks (or averages them), and the edits that define what it calls."""
+        name, define = self._define("sum", script)
+        joined = ", ".join(values)
+        return f"{joined} = {name}({joined}{', mean=True' if mean else ''})", define
+
+    def summing(self, script: Script) -> tuple[str, tuple[Edit, ...]]:
+        """Return the name of the function that sums numbers over the ranks, and the edits that define it."""
+        return self._define("sum", script)
+
+    def around(self, kind: str, script: Script, node: cst.BaseExpression) -> list[Edit]:
+        """Return the edits that pass an expression through a helper that needs nothing else.
+
+        Args:
+            kind: "batches" (for what a loop goes over), "part" (for a dataset) or "metrics" (of a ``Model``).
+            script: the file of ``node``.
+            node: the expression.
+        """
+        name, define = self._define(kind, script)
+        left, right = ("((", "))") if isinstance(node, (cst.GeneratorExp, cst.Tuple)) else ("(", ")")
+        return [*define, Wrap(script, node, name + left, right)]
+
+    def is_around(self, kind: str, script: Script, node: cst.BaseExpression | None) -> bool:
+        """Whether an expression passes through this helper already."""
+        return node is not None and calls_helper(kind, script, node)
 
     def waits(self, script: Script, statement: cst.CSTNode) -> bool:
         """Whether a statement calls the function that waits."""
@@ -207,7 +122,7 @@ class Helpers:
         return (
             function is not None
             and isinstance(function.node, cst.FunctionDef)
-            and function.node.name.value.startswith((_KINDS["wait"][0], _KINDS["same"][0]))
+            and function.node.name.value.startswith((KINDS["wait"][0], KINDS["same"][0]))
         )
 
     def _define(self, kind: str, script: Script) -> tuple[str, tuple[Edit, ...]]:
@@ -216,7 +131,7 @@ class Helpers:
         return self._chosen[script, kind]
 
     def _new(self, kind: str, script: Script) -> tuple[str, tuple[Edit, ...]]:
-        wanted, template, used = _KINDS[kind]
+        wanted, template, used, called = KINDS[kind]
         speller = self._startup.speller(script)
         spelled = {}
         needs: tuple[Need, ...] = ()
@@ -224,15 +139,16 @@ class Helpers:
             # The helper runs when the file is read to its end, so whatever the file imports serves.
             spelled[word], more = speller.spell(qualified, script.tree.module.body[-1])
             needs += more
-        edits: tuple[Edit, ...] = ()
-        if kind == "same":
-            spelled["wait"], edits = self._define("wait", script)
+        before: tuple[Edit, ...] = ()
+        for word, other in called.items():
+            spelled[word], edits = self._define(other, script)
+            before += edits
         there = self._there(script, wanted, template.format(name=wanted, **spelled))
         if there:
-            return wanted, edits
+            return wanted, before
         name = speller.fresh(wanted)
         lines = tuple(template.format(name=name, **spelled).splitlines())
-        return name, (*edits, Define(script, name, lines, needs))
+        return name, (*before, Define(script, name, lines, needs))
 
     def _there(self, script: Script, name: str, text: str) -> bool:
         """Whether an earlier run put this very helper into the file."""
@@ -244,7 +160,7 @@ class Helpers:
 
 def calls_helper(kind: str, script: Script, node: cst.CSTNode) -> bool:
     """Whether an expression is a call of a helper that an earlier run put into the file."""
-    wanted, template, _ = _KINDS[kind]
+    wanted, template = KINDS[kind][:2]
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Name):
         return False
     head = template.split('"""')[1].split()
@@ -254,8 +170,19 @@ def calls_helper(kind: str, script: Script, node: cst.CSTNode) -> bool:
     )
 
 
+def deals_evaluations(program: Program) -> bool:
+    """Whether an earlier run dealt the evaluations of a program over the ranks."""
+    wanted = {KINDS[kind][0] for kind in ("batches", "part")}
+    return any(
+        isinstance(binding.node, cst.FunctionDef)
+        for script in program.scripts
+        for name in wanted
+        for binding in script.bindings.module.bindings.get(name, ())
+    )
+
+
 def _docstring(script: Script, function: cst.FunctionDef) -> str:
     return next(iter(script.tree.text(function).split('"""')[1:2]), "")
 
 
-__all__ = ["Helpers", "calls_helper"]
+__all__ = ["Helpers", "calls_helper", "deals_evaluations"]

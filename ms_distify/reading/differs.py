@@ -1,23 +1,19 @@
-"""What differs between ranks although the weights do not: values of a rank's own rows, and what is decided from them."""
+"""What differs between ranks although the weights do not: values of a rank's own rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 
 import libcst as cst
 
 from ..mindspore import names
-from .bindings import dotted
 from .flow import Flow, Origin
-from .gradients import PAIR, Application, Gradients
+from .gradients import PAIR, Gradients
 from .operands import operands
 from .roles import Roles, Site
 from .script import Script
-from .tree import children, values, walk
 
 _MAX_DEPTH = 40
-_CHOOSING = frozenset({"argwhere", "nonzero", "flatnonzero", "where", "masked_select"})
 
 
 class Differs:
@@ -67,37 +63,6 @@ class Differs:
                     stack += self._put_in.get(origin.node, ())
         return found
 
-    def decision(self, script: Script, test: cst.CSTNode) -> str:
-        """Return what makes a condition differ between ranks: values in it, or what was counted from such values."""
-        return self.value(script, test) or self._counted(script, test)
-
-    def decides(self, application: Application) -> Iterator[tuple[cst.CSTNode, str]]:
-        """Yield the conditions that decide, from values of one rank, whether gradients are applied, with the value.
-
-        The gradients themselves are equal on all ranks once they are reduced; the value that comes with them and the
-        rows of the dataset are not.
-        """
-        script = application.script
-        below: cst.CSTNode = application.call
-        for parent in script.tree.ancestors(application.call):
-            tests: list[cst.BaseExpression] = []
-            if isinstance(parent, (cst.If, cst.IfExp)) and below is not parent.test:
-                tests.append(parent.test)
-            body = getattr(parent, "body", None)
-            if isinstance(body, (list, tuple)):
-                for statement in body:
-                    if statement is below:
-                        break
-                    if isinstance(statement, cst.If) and jumps(statement):
-                        tests.append(statement.test)
-            for test in tests:
-                what = self.decision(script, test)
-                if what:
-                    yield test, what
-            if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
-                return
-            below = parent
-
     def _value(
         self, script: Script, node: cst.CSTNode, seen: set[cst.CSTNode], depth: int, *, arithmetic: bool = False
     ) -> str:
@@ -114,6 +79,8 @@ class Differs:
                 if arithmetic and (take.weights is None or (take.mixed and chosen != (("item", 1),))):
                     return "gradients by its own rows"
                 continue
+            if origin.qualified == names.OVER_RANKS:
+                continue  # ranks have exchanged it
             what = self._of_rows(origin)
             if what:
                 return what
@@ -139,6 +106,8 @@ class Differs:
         """Return what a value is of, if it is of rows: a rank's own, or an evaluation's where ranks evaluate unlike."""
         if origin.kind == "call" and names.is_train_cell(origin.qualified.removesuffix("()")):
             return "the loss of its own rows"
+        if isinstance(origin.node, cst.Attribute) and origin.node.attr.value == "net_outputs":
+            return "the loss of its own rows"  # what Model.train gives its callbacks
         site = self._sites.get(origin.node)
         if site is not None and origin.selectors:
             if not site.uses or site.uses_as("train"):
@@ -149,73 +118,5 @@ class Differs:
             return "an evaluation with the statistics that its own BatchNorm keeps"
         return ""
 
-    def _counted(self, script: Script, test: cst.CSTNode) -> str:
-        """Return what a condition counts, if something is counted or kept under conditions on values of one rank."""
-        for part in values(test):
-            name = dotted(part) if isinstance(part, (cst.Name, cst.Attribute)) else None
-            if name is None:
-                continue
-            for place in self._settings(script, part, name):
-                for parent, below in _around(script, place):
-                    what = ""
-                    if isinstance(parent, (cst.If, cst.IfExp)) and below is not parent.test:
-                        what = self.value(script, parent.test)
-                    elif isinstance(parent, cst.For) and below is parent.body:
-                        what = self.value(script, parent.iter) if _sized_by(parent) else ""
-                    if what:
-                        return what
-        return ""
 
-    def _settings(self, script: Script, node: cst.CSTNode, name: str) -> Iterator[cst.CSTNode]:
-        """Yield where a name or attribute is set, or put into, in the function or class of a use of it."""
-        if isinstance(node, cst.Name):
-            for binding in script.bindings.lookup(node):
-                if binding.kind in ("assign", "augment"):
-                    yield binding.node
-        else:
-            for target, _, _ in script.bindings.attribute_assignments:
-                if dotted(target) == name:
-                    yield target
-        for call in script.bindings.calls:
-            func = call.func
-            if (
-                isinstance(func, cst.Attribute)
-                and func.attr.value in ("append", "extend")
-                and dotted(func.value) == name
-            ):
-                yield call
-
-
-def _around(script: Script, node: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
-    """Yield what stands around a node, up to the function, each with the part of it that the node is in."""
-    below = node
-    for parent in script.tree.ancestors(node):
-        if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
-            return
-        yield parent, below
-        below = parent
-
-
-def _sized_by(loop: cst.For) -> bool:
-    """Whether a loop goes over values chosen one by one, ``np.argwhere(losses > limit)``: how many depends on them."""
-    for part in walk(loop.iter):
-        if isinstance(part, (cst.Comparison, cst.BooleanOperation)):
-            return True
-        if isinstance(part, cst.Call) and isinstance(part.func, cst.Attribute) and part.func.attr.value in _CHOOSING:
-            return True
-    return False
-
-
-def jumps(statement: cst.If) -> bool:
-    """Whether an ``if`` may leave the block it stands in."""
-    stack: list[cst.CSTNode] = [statement.body]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, (cst.Continue, cst.Break, cst.Return)):
-            return True
-        if not isinstance(node, (cst.FunctionDef, cst.For, cst.While, cst.BaseExpression)):
-            stack.extend(children(node))
-    return False
-
-
-__all__ = ["Differs", "jumps"]
+__all__ = ["Differs"]

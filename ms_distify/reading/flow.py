@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ..mindspore import names
 from . import constants, handed_on, members, named
 from .bindings import Binding, Scope, Selector, literal, parameters
 from .calls import Calls, decorated, is_static, is_stub
@@ -22,6 +23,7 @@ from .containers import Containers
 from .members import OF_NOTHING
 from .origin import ELEMENT, At, Edge, Function, Origin, Selectors
 from .script import Script
+from .tree import walk
 
 if TYPE_CHECKING:
     from .project import Project
@@ -312,6 +314,9 @@ class Flow:
         entered = self._calls.entered(callee)
         if entered is not None:
             self._calls.note(node, entered[1], callee)
+            if over_ranks(entered[1]):
+                yield at.origin("call", node, names.OVER_RANKS)
+                return
             if not any(known.call is node for known in at.calls):
                 yield from self._returned(node, *entered, at)
             return
@@ -345,6 +350,13 @@ class Flow:
                 yield from self.walk(value, inner)
             if not values:
                 yield at.origin("unknown", node, reason="the called function returns nothing")
+
+
+def over_ranks(function: cst.CSTNode) -> bool:
+    """Whether a function is the one that sums over the ranks, put in by an earlier run."""
+    named = isinstance(function, cst.FunctionDef) and function.name.value.startswith(names.SUM_HELPER)
+    gather = names.ALL_GATHER.rpartition(".")[2]
+    return named and any(isinstance(part, cst.Name) and gather in part.value for part in walk(function))
 
 
 __all__ = ["ELEMENT", "OF_NOTHING", "Edge", "Flow", "Origin", "Selectors"]

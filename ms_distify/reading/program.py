@@ -11,7 +11,9 @@ import libcst as cst
 
 from ..mindspore import names, wrappers
 from .bindings import literal
+from .decisions import Decisions
 from .differs import Differs
+from .evaluations import Evaluations
 from .flow import Flow
 from .gradients import Gradients
 from .many import ManyRanks
@@ -26,9 +28,14 @@ _PRAGMA = re.compile(r"#\s*ms-distify:\s*([a-z]+)\s*(?:\[([A-Z0-9,\s]*)\])?", re
 
 
 class Program:
-    """A started script with the local files it imports, and the facts about them."""
+    """A started script with the local files it imports, and the facts about them.
+
+    Attributes:
+        sums_evaluations: whether evaluations are (to be) dealt over the ranks and summed, so that they are alike.
+    """
 
     def __init__(self, entry: Script, named: frozenset[Path] = frozenset()) -> None:
+        self.sums_evaluations = False
         self.entry = entry
         self.project = Project(entry, named)
         self._pragmas: dict[Script, dict[int, list[tuple[str, frozenset[str]]]]] = {}
@@ -86,7 +93,7 @@ class Program:
     @cached_property
     def differs(self) -> Differs:
         """What differs between ranks although their weights do not."""
-        own = any(True for _ in self.normalised)
+        own = any(True for _ in self.normalised) and not (self.sums_evaluations and not self.evaluations.looked_at)
         return Differs(self.flow, self.roles, self.gradients, own_statistics=own)
 
     @property
@@ -95,6 +102,16 @@ class Program:
         for found in self.library_calls:
             if found[2] in names.BATCH_NORMS or wrappers.may_normalise(found[2]):
                 yield found
+
+    @cached_property
+    def decisions(self) -> Decisions:
+        """Which conditions come out differently on ranks."""
+        return Decisions(self.flow, self.differs)
+
+    @cached_property
+    def evaluations(self) -> Evaluations:
+        """The loops over batches that do not train."""
+        return Evaluations(self.flow, self.roles)
 
     @cached_property
     def many(self) -> ManyRanks:

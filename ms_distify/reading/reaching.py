@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from .expressions import dotted
-from .tree import Tree
+from .tree import Tree, children
 
 if TYPE_CHECKING:
     from .bindings import Binding, Scope
 
 _LOOPS = (cst.For, cst.While)
+# What may end a round of a loop in its middle.
+_UNEVEN = (cst.Break, cst.Continue, cst.Try, cst.TryStar)
 
 
 class Reaching:
@@ -48,7 +51,7 @@ class Reaching:
                     target = [b for b in self.every if b.node is parent]
                     if target:
                         return _unique([*found, *target])
-                found.extend(self.inside(parent.body))
+                found.extend(self._round(parent.body, next_one=True))
             elif isinstance(parent, cst.With) and current is parent.body:
                 bound = [b for b in self.every if any(b.node is item for item in parent.items)]
                 if bound:
@@ -84,12 +87,29 @@ class Reaching:
             return ([*some] if complete else [*some, *items]), complete or bool(items)
         if isinstance(statement, (cst.Try, cst.TryStar)):
             return self._try(statement)
+        if isinstance(statement, _LOOPS):
+            again = self._round(statement.body)
+            rest = [b for b in inside if b.node is statement]
+            return [*again, *rest, *(self.inside(statement.orelse) if statement.orelse is not None else ())], False
         return inside, False
+
+    def _round(self, body: cst.BaseSuite, *, next_one: bool = False) -> list[Binding]:
+        """Return the bindings that a round of a loop may leave behind, or to the next one (where a break never leads)."""
+        inside, statements = self.inside(body), list(body.body)
+        if statements and _ends_round(statements[-1]):
+            statements.pop()  # what stands before it has all been run
+        uneven = _UNEVEN[1:] if next_one else _UNEVEN
+        if len(inside) > 1 and not any(isinstance(part, uneven) for item in statements for part in _of_round(item)):
+            return self._statements(statements)[0]
+        return inside
 
     def suite(self, block: cst.CSTNode) -> tuple[list[Binding], bool]:
         """Return what a block may leave behind, and whether it surely binds (or leaves)."""
+        return self._statements(getattr(block, "body", ()))
+
+    def _statements(self, statements: Sequence[cst.CSTNode]) -> tuple[list[Binding], bool]:
         found: list[Binding] = []
-        for statement in reversed(getattr(block, "body", ())):
+        for statement in reversed(statements):
             some, complete = self.effect(statement)
             found.extend(some)
             if complete:
@@ -133,6 +153,25 @@ def _leaves(statement: cst.CSTNode) -> bool:
         rest = _leaves(other) if isinstance(other, cst.If) else suite_leaves(other.body)
         return suite_leaves(statement.body) and rest
     return False
+
+
+def _ends_round(statement: cst.CSTNode) -> bool:
+    """Whether a statement is a ``break`` or ``continue`` by itself."""
+    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
+        return False
+    return isinstance(statement.body[0], (cst.Break, cst.Continue))
+
+
+def _of_round(statement: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Yield the parts of a statement, without those of loops in it, whose rounds are looked at by themselves."""
+    stack = [statement]
+    while stack:
+        part = stack.pop()
+        yield part
+        if isinstance(part, _LOOPS):
+            stack += [part.orelse] if part.orelse is not None else []
+        else:
+            stack += children(part)
 
 
 def suite_leaves(block: cst.CSTNode) -> bool:

@@ -20,7 +20,7 @@ from ..model import CHANGED, KEPT, NOTED, REFUSED, Decision, Edit, Finding, Need
 from ..plan.batches import Batches
 from ..plan.files import Files
 from ..plan.files_edits import prepare
-from ..plan.helpers import Helpers
+from ..plan.helpers import Helpers, deals_evaluations
 from ..plan.reducers import Reducers
 from ..plan.sharding import Sharding, constructor_argument, sharding
 from ..plan.shards import Shards
@@ -39,6 +39,7 @@ class Context:
     def __init__(self, program: Program, settings: Settings) -> None:
         self.program = program
         self.settings = settings
+        program.sums_evaluations = settings.shard_eval or deals_evaluations(program)
         self._startup: Startup | None = None
         self._shards: Shards | None = None
         self._reducers: Reducers | None = None

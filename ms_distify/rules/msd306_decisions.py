@@ -1,17 +1,35 @@
-"""Whether gradients are applied is decided alike on every rank.
+"""Whether gradients are applied, and training goes on, is decided alike on every rank.
 
-A condition on the loss of a rank's own rows lets one rank apply the gradients and another skip them: from then on weights
-differ, and nothing says so. Decisions on the gradients themselves are alike once they are averaged, and step counters
-are alike anyway; but not what is counted or kept from such losses, as the patience of an early stop. An evaluation of whole
-data is alike, unless batch normalisation keeps statistics on each rank. A parameter that is set by hand from such a
-value would be another one on each rank, and so would averaged gradients, or a learning rate, that such a value is
-multiplied into.
+A condition on the loss of a rank's own rows lets one rank apply the gradients, or stop, and another not: from then on
+weights differ and nothing says so, or ranks wait for ever. So is it with what is counted or kept from such losses (the
+patience of an early stop, also in an object or a callback of the program's own), and with an evaluation where batch
+normalisation keeps statistics on each rank. Where the way from the loss to the decision is plain, the number is averaged
+over the ranks where it comes into being, which gives the loss of one card at N times the batch; a loss that is NaN on one
+rank is so on all. Where it is not plain, the decision is refused. A parameter that is set by hand from such a value would
+be another one on each rank, and so would averaged gradients, or a learning rate, that such a value is multiplied into:
+refused. Decisions on the gradients themselves are alike once they are averaged, and step counters are alike anyway; so are
+evaluations of whole data, and with ``--shard-eval`` those with batch normalisation, whose sums ranks exchange.
 
-Before (refused)::
+Before::
 
-    loss, grads = grad_fn(x, y)
-    if loss < limit:
-        optimizer(grads)
+    average = total / steps
+    if average < best:
+        best, waited = average, 0
+    else:
+        waited += 1
+        if waited > 5:
+            break
+
+After::
+
+    average = total / steps
+    average = sum_over_ranks(average, mean=True)
+    if average < best:
+        best, waited = average, 0
+    else:
+        waited += 1
+        if waited > 5:
+            break
 """
 
 from __future__ import annotations
@@ -21,12 +39,14 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..mindspore import names
-from ..model import Decision
+from ..model import Decision, Wrap
+from ..plan.alike import Alike, CannotAlike
 from ..reading.bindings import literal
-from ..reading.differs import jumps
+from ..reading.decisions import jumps
 from ..reading.gradients import Application
 from ..reading.roles import parts
-from . import REFUSED, Context, decide, rule
+from ..reading.script import Script
+from . import CHANGED, REFUSED, Context, decide, rule
 
 CODE = "MSD306"
 # What an optimizer's learning rate is called: an attribute of it, an entry of a group of parameters.
@@ -35,17 +55,22 @@ _RATES = frozenset({"learning_rate", "lr"})
 
 @rule(CODE, "decisions that every rank takes alike")
 def check(context: Context) -> Iterator[Decision]:
-    """Refuse applications under a condition on values of one rank."""
+    """Make decisions on values of one rank alike, or refuse them."""
+    alike = Alike(context.program, context.helpers)
+    decisions = context.program.decisions
     for application in context.program.gradients.applications:
-        for test, what in context.program.differs.decides(application):
-            line = application.script.line(application.call)
-            message = (
-                f"this decides from {what} whether the gradients of line {line} are applied, so ranks would part; "
-                "decide on the gradients, or on a value reduced over the ranks"
-            )
-            yield decide(CODE, REFUSED, application.script, test, message)
+        line = application.script.line(application.call)
+        for script, test in decisions.tests_before(application.script, application.call):
+            what = decisions.what(script, test)
+            if what and not isinstance(script.tree.parent.get(test), cst.While):  # loops that train: below
+                message = (
+                    f"this decides from {what} whether the gradients of line {line} are applied, so ranks would part; "
+                    "decide on the gradients, or on a value reduced over the ranks"
+                )
+                yield _decided(context, alike, script, test, what, message)
         yield from _mixed(context, application)
-    yield from _loops(context)
+    yield from _loops(context, alike)
+    yield from _callbacks(context, alike)
     yield from _schedulers(context)
     yield from _set_by_hand(context)
 
@@ -106,8 +131,22 @@ def _key(target: cst.Subscript) -> object:
     return literal(index.value) if isinstance(index, cst.Index) else None
 
 
-def _loops(context: Context) -> Iterator[Decision]:
-    """Refuse loops that train and end, or skip, on a value of one rank: the others would wait for ever."""
+def _decided(
+    context: Context, alike: Alike, script: Script, test: cst.BaseExpression, what: str, message: str
+) -> Decision:
+    """Average what a condition is taken from, or refuse it."""
+    try:
+        edits, roots = alike.edits(script, test)
+    except CannotAlike as reason:
+        out = " (or use --shard-eval)" if what.startswith("an evaluation") else ""
+        return decide(CODE, REFUSED, script, test, f"{message}{out}; it cannot be averaged here: {reason}")
+    places = ", ".join(f"{root.text} behind {root.script.where(root.statement)}" for root in roots)
+    message = f"this decides from {what}, which differs between ranks: averaged over the ranks, {places}"
+    return decide(CODE, CHANGED, script, test, message, *edits)
+
+
+def _loops(context: Context, alike: Alike) -> Iterator[Decision]:
+    """Loops that train and end, or skip, on a value of one rank: the others would wait for ever."""
     program = context.program
     trained = {sink.node for sink in program.roles.sinks if sink.role == "train"}
     for script in program.scripts:
@@ -118,22 +157,50 @@ def _loops(context: Context) -> Iterator[Decision]:
             tests = [loop.test] if isinstance(loop, cst.While) else []
             tests += [part.test for part in parts(body) if isinstance(part, cst.If) and jumps(part)]
             for test in tests:
-                what = program.differs.decision(script, test) or program.clock(script, test)
+                what = program.decisions.what(script, test)
+                message = (
+                    f"this ends or skips training on {what or program.clock(script, test)}, which differs between ranks: "
+                    "the others would wait for ever; decide on a value that is the same everywhere"
+                )
                 if what:
-                    message = (
-                        f"this ends or skips training on {what}, which differs between ranks: the others would wait for "
-                        "ever; decide on a value that is the same everywhere"
-                    )
+                    yield _decided(context, alike, script, test, what, message)
+                elif program.clock(script, test):
                     yield decide(CODE, REFUSED, script, test, message)
 
 
+def _callbacks(context: Context, alike: Alike) -> Iterator[Decision]:
+    """Callbacks that ask ``Model.train`` to stop on a value of one rank."""
+    decisions = context.program.decisions
+    for script in context.program.scripts:
+        for call in script.bindings.calls:
+            if isinstance(call.func, cst.Attribute) and call.func.attr.value == "request_stop":
+                for home, test in decisions.reached_by(script, call):
+                    what = decisions.what(home, test)
+                    message = (
+                        f"this asks for a stop on {what}, which differs between ranks: the others would wait for ever; "
+                        "decide on a value that is the same everywhere"
+                    )
+                    if what:
+                        yield _decided(context, alike, home, test, what, message)
+
+
 def _schedulers(context: Context) -> Iterator[Decision]:
-    """Refuse learning rates that drop on a value of one rank."""
+    """Average what a learning rate drops on over the ranks."""
     program = context.program
     for script in program.scripts:
         for call in script.bindings.calls:
             if call.args and program.flow.qualified(script, call) == names.PLATEAU + "().step":
-                what = program.differs.value(script, call.args[0].value)
-                if what:
-                    message = f"the learning rate would drop on {what}, on one rank and not on another; step on whole evaluation data"
+                value = call.args[0].value
+                what = program.differs.value(script, value)
+                apart = program.decisions.apart(program, script, call) if what else None
+                if apart is not None:
+                    message = (
+                        f"the learning rate would drop on {what}, on one rank and not on another, and ranks may not all "
+                        f"come here ({apart[1]} decides, {apart[0]}); step on whole evaluation data"
+                    )
                     yield decide(CODE, REFUSED, script, call, message)
+                elif what:
+                    name, define = context.helpers.summing(script)
+                    message = f"the learning rate drops on {what}: averaged over the ranks"
+                    edits = (*define, Wrap(script, value, f"{name}(", ", mean=True)"))
+                    yield decide(CODE, CHANGED, script, call, message, *edits)

@@ -117,6 +117,12 @@ class _Program:
     distributed: dict[Path, bytes]
     entry: Path
 
+    @property
+    def deals_evaluations(self) -> bool:
+        """Whether the distributed program was converted with ``--shard-eval``."""
+        texts = [*self.distributed.values(), self.entry.read_bytes()]
+        return any(b"def rank_part(" in text or b"def rank_batches(" in text for text in texts)
+
     @staticmethod
     def read(wish: Wish, settings: Settings) -> _Program:
         """Read the program, and convert it where no converted one is given.
@@ -198,7 +204,10 @@ class _Verification:
         if alone is not None:
             alone.wait(self.wish.timeout)
         one = self._process("alone", "one") if alone else None
-        runs = Runs(ranks, original, one, self._again(original, one), reference, why, strict=self.wish.strict)
+        runs = Runs(
+            ranks, original, one, self._again(original, one), reference, why, dealt=self.program.deals_evaluations,
+            strict=self.wish.strict,
+        )  # fmt: skip
         loss = questioned(runs)
         if loss:
             runs = replace(runs, own_rows=self._reference("own rows", original, ranks)[0])

@@ -118,6 +118,7 @@ def _of_one_card(runs: Runs, number: int) -> Epoch | None:
 def _evaluation(runs: Runs) -> Check:
     """Compare what is read for evaluation on ranks with each other, and with one card."""
     said = 0
+    shares: list[str] = []
     known = runs.ranks[0].iterators()
     # Of each dataset the first time: later ones are cut short on other steps here and there.
     first = {known[number]["dataset"]: number for number in reversed(runs.ranks[0].evaluation())}
@@ -126,14 +127,41 @@ def _evaluation(runs: Runs) -> Check:
         if not parts[0]:
             continue
         if any(part != parts[0] for part in parts[1:]):
+            if runs.dealt:
+                wrong, text = _dealt(runs, number)
+                if wrong:
+                    return Check(_NAME, DIFFERS, text)
+                shares.append(text)
+                continue
             return Check(_NAME, DIFFERS, "ranks evaluate on different rows: a dataset for evaluation is sharded")
         if runs.original is not None and number in runs.original.iterators():
             one = _first_rows(runs.original, number)
             if one and Counter(one) != Counter(parts[0]) and set(one) & set(parts[0]):
                 return Check(_NAME, DIFFERS, f"ranks evaluate on {len(parts[0])} rows, one card on {len(one)}")
         said += len(parts[0])
-    text = f"evaluation whole: the same {said} rows on every rank" if said else "no evaluation data was read"
-    return Check(_NAME, OK, text)
+    how = " (each computes with its share, and sums are exchanged)" if runs.dealt else ""
+    whole = [f"evaluation whole: the same {said} rows on every rank{how}"] if said else []
+    return Check(_NAME, OK, "; ".join([*whole, *dict.fromkeys(shares)] or ["no evaluation data was read"]))
+
+
+def _dealt(runs: Runs, number: int) -> tuple[bool, str]:
+    """Judge an evaluation of which each rank reads its share: whether something is wrong, and what is said of it."""
+    epochs = [(rank.epochs(number) or [([], False)])[0] for rank in runs.ranks]
+    together = Counter(row for batches, _ in epochs for batch in batches for row in batch)
+    original = runs.original
+    single = original.epochs(number)[:1] if original is not None and number in original.evaluation() else []
+    if not single or not single[0][1] or not all(ended for _, ended in epochs):
+        return False, "evaluation dealt over the ranks (not read to its end, so not compared with one card)"
+    known = Counter(row for batch in single[0][0] for row in batch)
+    if not set(known) & set(together):
+        return False, "evaluation dealt over the ranks (its rows are drawn anew in each run, so not compared)"
+    total = sum(known.values())
+    if together != known:
+        return (
+            True,
+            f"ranks together evaluate on {sum(together.values())} rows, one card on {total}, and not on the same",
+        )
+    return False, f"evaluation dealt over the ranks: together the {total} rows of one card, each as often"
 
 
 def _first_rows(process: Process, number: int) -> list[str]:

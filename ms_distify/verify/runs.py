@@ -27,6 +27,7 @@ class Runs:
         alike: rank 0 of ranks that all read the rows of rank 0; made where one card at N times the batch is no measure.
         alike_one: the original on one card on these rows.
         alike_again: that once more; made where the two differ, to see whether it repeats itself.
+        dealt: whether the converted program deals its evaluations over the ranks and sums what they count.
         strict: whether what cannot be compared counts as a difference.
     """
 
@@ -43,4 +44,5 @@ class Runs:
     alike: Process | None = None
     alike_one: Process | None = None
     alike_again: Process | None = None
+    dealt: bool = False
     strict: bool = False

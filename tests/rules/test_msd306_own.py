@@ -1,7 +1,9 @@
 """MSD306: what is counted, kept or set from values of one rank."""
 
 import pytest
-from support import HEAD, found, refused, run
+from support import HEAD, converted, found, refused, run
+
+from ms_distify import Settings
 
 START = (
     HEAD
@@ -38,18 +40,19 @@ for epoch in range(9):
 
 
 @pytest.mark.parametrize(
-    ("metric", "norm", "what"),
+    ("metric", "norm", "averaged"),
     [
-        pytest.param("evaluate()", "nn.ReLU()", "", id="whole evaluation"),
-        pytest.param("evaluate()", "nn.BatchNorm1d(1)", "its own BatchNorm", id="whole evaluation, own statistics"),
-        pytest.param("loss", "nn.ReLU()", "the loss of its own rows", id="own loss"),
+        pytest.param("evaluate()", "nn.ReLU()", False, id="whole evaluation"),
+        pytest.param("evaluate()", "nn.BatchNorm1d(1)", True, id="whole evaluation, own statistics"),
+        pytest.param("loss", "nn.ReLU()", True, id="own loss"),
     ],
 )
-def test_patience(metric: str, norm: str, what: str) -> None:
-    """The patience is counted under a condition; the loop ends on it, on one rank and not on another."""
+def test_patience(metric: str, norm: str, averaged: bool) -> None:
+    """The patience is counted under a condition; the loop would end on it, on one rank and not on another."""
     source = START.replace("NORM", norm) + EPOCHS.replace("METRIC", metric)
-    if what:
-        refused(source, "MSD306", START.count("\n") + 10, what)
+    if averaged:
+        lines = converted(source).splitlines()
+        assert lines[lines.index(f"    metric = {metric}") + 1] == "    metric = sum_over_ranks(metric, mean=True)"
     else:
         assert found(run(source), "MSD306") == []
         assert not run(source).refused
@@ -60,7 +63,11 @@ def test_model_eval_with_own_statistics() -> None:
         "model = ms.Model(net, loss_fn, opt, metrics={'loss'})\nfor epoch in range(9):\n    model.train(1, train)\n"
         "    if model.eval(test)['loss'] < 0.1:\n        break\n"
     )
-    refused(source, "MSD306", START.count("\n") + 4, "its own BatchNorm")
+    result = refused(source, "MSD306", START.count("\n") + 4, "its own BatchNorm")
+    assert any("--shard-eval" in f.message for f in result.findings if f.code == "MSD306")
+    summed = run(source, settings=Settings(shard_eval=True))
+    assert not summed.refused
+    assert found(summed, "MSD306") == []
     plain = run(source.replace("nn.BatchNorm1d(1)", "nn.ReLU()"))
     assert not plain.refused
 

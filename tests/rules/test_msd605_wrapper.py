@@ -199,7 +199,9 @@ for epoch in range(9):
     if score < best:
         break
 """
-    refused(source, "MSD306", 13, "BatchNorm")
+    lines = converted(source).splitlines()
+    score = lines.index('    score = model.eval(create_dataset("mnist", "/d", "test"))["acc"]')
+    assert lines[score + 1] == "    score = sum_over_ranks(score, mean=True)"
 
 
 # -- refused -------------------------------------------------------------------------------------------------

@@ -319,6 +319,54 @@ def test_shards(tmp_path: Path, ranks: list[list[str]], status: str, said: str) 
     assert (check.status, said in check.message) == (status, True), check.message
 
 
+def evaluator(folder: Path, name: str, rows: list[str], *, cut: bool = False) -> Process:
+    """Return a process that trains on rows of its own, and evaluates on others, one by one."""
+    part = [numbered(0, 40), numbered(0, 20), numbered(20, 40)][["one", "0", "1"].index(name)]
+    events: list[dict[str, Any]] = [{"e": "iterator", "i": 1, "dataset": 1, "batches": []}]
+    events += [{"e": "read", "i": 1, "k": k, "rows": [row], "evaluation": True} for k, row in enumerate(rows)]
+    events.append({"e": "end", "i": 1, "cut": cut, "reads": len(rows)})
+    return Process(folder, name, [*reader(folder, name, part).events, *events])
+
+
+WHOLE = ["a", "b", "c", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "cut", "status", "said"),
+    [
+        pytest.param((["a", "b"], ["c", "c", "d"]), False, "ok", "together the 5 rows of one card", id="shared out"),
+        pytest.param((WHOLE, WHOLE), False, "ok", "the same 5 rows on every rank (each computes", id="read by all"),
+        pytest.param((["a", "b"], ["c", "d"]), False, "differs", "4 rows, one card on 5", id="one is left out"),
+        pytest.param((["a", "b", "c"], ["c", "c", "d"]), False, "differs", "6 rows, one card on 5", id="one twice"),
+        pytest.param((["a", "a"], ["c", "c", "d"]), False, "differs", "not on the same", id="one for another"),
+        pytest.param((["a", "b"], ["c", "c"]), True, "ok", "not read to its end", id="not to its end"),
+        pytest.param((["x", "y"], ["z"]), False, "ok", "drawn anew", id="rows drawn anew"),
+    ],
+)
+def test_evaluation_that_is_dealt(
+    tmp_path: Path, ranks: tuple[list[str], list[str]], cut: bool, status: str, said: str
+) -> None:
+    many = [evaluator(tmp_path, str(rank), rows, cut=cut) for rank, rows in enumerate(ranks)]
+    check = shards(Runs(many, evaluator(tmp_path, "one", WHOLE), dealt=True))
+    assert (check.status, said in check.message) == (status, True), check.message
+
+
+@pytest.mark.parametrize(
+    ("ranks", "status", "said"),
+    [
+        pytest.param((["a", "b"], ["c", "c", "d"]), "differs", "a dataset for evaluation is sharded", id="sharded"),
+        pytest.param((WHOLE, WHOLE), "ok", "the same 5 rows on every rank", id="whole"),
+    ],
+)
+def test_evaluation_that_is_to_be_whole(
+    tmp_path: Path, ranks: tuple[list[str], list[str]], status: str, said: str
+) -> None:
+    many = [evaluator(tmp_path, str(rank), rows) for rank, rows in enumerate(ranks)]
+    check = shards(Runs(many, evaluator(tmp_path, "one", WHOLE)))
+    assert (check.status, said in check.message) == (status, True), check.message
+    assert "computes with its share" not in check.message
+
+
 @pytest.mark.parametrize(
     ("again", "status"),
     [
