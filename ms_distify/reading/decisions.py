@@ -39,16 +39,25 @@ class Decisions:
         value, in this function, in an object of the program or in a function that is asked.
         """
         if test not in self._found:
-            self._found[test] = ""  # a condition that depends on itself: the other ways tell
-            more = (self.what(*other) for kind in (self.behind, self.given) for other in kind(script, test))
-            self._found[test] = self._differs.value(script, test) or next(filter(None, more), "")
+            self._found[test] = self._what(script, test, set())
         return self._found[test]
+
+    def _what(self, script: Script, test: cst.BaseExpression, seen: set[cst.CSTNode]) -> str:
+        if test in self._found:
+            return self._found[test]
+        if test in seen:
+            return ""  # a condition that depends on itself: the other ways tell
+        seen.add(test)
+        more = (self._what(*other, seen) for kind in (self.behind, self.given) for other in kind(script, test))
+        return self._differs.value(script, test) or next(filter(None, more), "")
 
     def behind(self, script: Script, test: cst.BaseExpression) -> Iterator[Test]:
         """Yield the conditions under which what a condition reads was set, and those that decide what it calls return."""
         for part in values(test):
             if isinstance(part, cst.Call):
                 yield from self._asked(script, part)
+            if isinstance(part, cst.IfExp):
+                yield script, part.test
             if isinstance(part, (cst.Name, cst.Attribute)):
                 for home, place, value in self.settings(script, part):
                     yield from around(home, place)
@@ -63,6 +72,24 @@ class Decisions:
                 for home, _, value in self.settings(script, part):
                     if value is not None and (isinstance(value, cst.Name) or is_truth(value)):
                         yield home, value
+            for home, value in self._returned(script, part):
+                if isinstance(value, (cst.Name, cst.Attribute)) or is_truth(value):
+                    yield home, value
+
+    def _returned(self, script: Script, node: cst.CSTNode) -> Iterator[Test]:
+        """Yield what a call of the program's functions, or a property, gives."""
+        if isinstance(node, cst.Call):
+            for home, function in self._flow.targets(script, node):
+                if isinstance(function, cst.Lambda):
+                    yield home, function.body
+                elif function.name.value != "construct":
+                    yield from ((home, value) for value in home.bindings.returns.get(function, ()))
+        elif isinstance(node, cst.Attribute) and not isinstance(script.tree.parent.get(node), cst.Call):
+            for origin in self._flow.origins(script, node.value):
+                if origin.kind == "instance" and isinstance(origin.node, cst.ClassDef):
+                    method = self._flow.method(origin.script, origin.node, node.attr.value)
+                    if method is not None:
+                        yield from ((method[0], value) for value in method[0].bindings.returns.get(method[1], ()))
 
     def tests_before(self, script: Script, node: cst.CSTNode) -> Iterator[Test]:
         """Yield the conditions of its function that decide whether a node is reached."""
@@ -72,6 +99,8 @@ class Decisions:
                 yield script, parent.test
             elif isinstance(parent, cst.BooleanOperation) and below is parent.right:
                 yield script, parent.left
+            elif isinstance(parent, cst.For) and below is parent.body and (_sized_by(parent) or _counts(parent.iter)):
+                yield script, parent.iter
             body = getattr(parent, "body", None)
             if isinstance(body, (list, tuple)):
                 for statement in body:
@@ -210,6 +239,18 @@ def _sized_by(loop: cst.For) -> bool:
     return False
 
 
+def _counts(rows: cst.BaseExpression) -> bool:
+    return isinstance(rows, cst.Call) and isinstance(rows.func, cst.Name) and rows.func.value == "range"
+
+
+def exits(node: cst.CSTNode) -> bool:
+    """Whether a call ends the program as if all were well; after a failure the launcher ends the other ranks."""
+    if not isinstance(node, cst.Call) or dotted(node.func) not in _ENDS:
+        return False
+    status = node.args[0].value if node.args else None
+    return status is None or literal(status) in (None, 0)
+
+
 def jumps(statement: cst.If, *, returns: bool = False) -> bool:
     """Whether an ``if`` may leave the block it stands in, or end the program; with ``returns``, only by ``return``."""
     stack: list[cst.CSTNode] = [statement.body]
@@ -227,4 +268,4 @@ def jumps(statement: cst.If, *, returns: bool = False) -> bool:
     return False
 
 
-__all__ = ["Decisions", "around", "is_truth", "jumps", "picked"]
+__all__ = ["Decisions", "around", "exits", "is_truth", "jumps", "picked"]

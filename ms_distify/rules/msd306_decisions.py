@@ -10,6 +10,10 @@ be another one on each rank, and so would averaged gradients, or a learning rate
 refused. Decisions on the gradients themselves are alike once they are averaged, and step counters are alike anyway; so are
 evaluations of whole data, and with ``--shard-eval`` those with batch normalisation, whose sums ranks exchange.
 
+The same goes for all else that ranks must do alike: running a step or a training, setting a learning rate, loading weights,
+building an optimizer anew, ending the program, and ending the training from a callback (``request_stop``). A failure
+(``raise``, ``sys.exit(1)``) is none of these: the launcher ends the other ranks.
+
 Before::
 
     average = total / steps
@@ -41,7 +45,7 @@ import libcst as cst
 from ..mindspore import names
 from ..model import Decision, Wrap
 from ..plan.alike import Alike, CannotAlike
-from ..reading.bindings import literal
+from ..plan.in_step import in_step, rates_set, time_in
 from ..reading.decisions import jumps
 from ..reading.gradients import Application
 from ..reading.roles import parts
@@ -49,30 +53,40 @@ from ..reading.script import Script
 from . import CHANGED, REFUSED, Context, decide, rule
 
 CODE = "MSD306"
-# What an optimizer's learning rate is called: an attribute of it, an entry of a group of parameters.
-_RATES = frozenset({"learning_rate", "lr"})
 
 
 @rule(CODE, "decisions that every rank takes alike")
 def check(context: Context) -> Iterator[Decision]:
     """Make decisions on values of one rank alike, or refuse them."""
     alike = Alike(context.program, context.helpers)
-    decisions = context.program.decisions
+    told: set[cst.CSTNode] = set()  # conditions
     for application in context.program.gradients.applications:
         line = application.script.line(application.call)
-        for script, test in decisions.tests_before(application.script, application.call):
-            what = decisions.what(script, test)
-            if what and not isinstance(script.tree.parent.get(test), cst.While):  # loops that train: below
-                message = (
-                    f"this decides from {what} whether the gradients of line {line} are applied, so ranks would part; "
-                    "decide on the gradients, or on a value reduced over the ranks"
-                )
-                yield _decided(context, alike, script, test, what, message)
+        for script, test in context.program.decisions.tests_before(application.script, application.call):
+            if not isinstance(script.tree.parent.get(test), cst.While):  # of loops that train: below
+                yield from _asked(context, alike, script, test, f"the gradients of line {line} are applied", told)
         yield from _mixed(context, application)
-    yield from _loops(context, alike)
-    yield from _callbacks(context, alike)
+    yield from _loops(context, alike, told)
+    yield from _callbacks(context, alike, told)
+    for script, node, what_for in in_step(context.program):
+        for home, test in context.program.decisions.reached_by(script, node):
+            yield from _asked(context, alike, home, test, what_for, told)
     yield from _schedulers(context)
     yield from _set_by_hand(context)
+
+
+def _asked(
+    context: Context, alike: Alike, script: Script, test: cst.BaseExpression, what_for: str, told: set[cst.CSTNode]
+) -> Iterator[Decision]:
+    """Make a condition alike that decides whether something is done that all ranks must do alike, or refuse it."""
+    what = context.program.decisions.what(script, test)
+    if what and test not in told:
+        told.add(test)
+        message = (
+            f"this decides from {what} whether {what_for}, so ranks would part; decide on the gradients, or on a value "
+            "reduced over the ranks"
+        )
+        yield _decided(context, alike, script, test, what, message)
 
 
 def _mixed(context: Context, application: Application) -> Iterator[Decision]:
@@ -114,21 +128,11 @@ def _set_by_hand(context: Context) -> Iterator[Decision]:
                 )
                 yield decide(CODE, REFUSED, script, call, message)
                 break
-    for script in program.scripts:
-        rates = [(t, v) for t, v, _ in script.bindings.attribute_assignments if t.attr.value in _RATES]
-        items = [(t, v) for t, v, _ in script.bindings.item_assignments if _key(t) in _RATES]
-        for target, value in [*rates, *items]:
-            what = program.differs.mixed(script, value)
-            if what:
-                message = (
-                    f"this sets a learning rate from {what}, so each rank would have another; average the value first"
-                )
-                yield decide(CODE, REFUSED, script, target, message)
-
-
-def _key(target: cst.Subscript) -> object:
-    index = target.slice[0].slice if len(target.slice) == 1 else None
-    return literal(index.value) if isinstance(index, cst.Index) else None
+    for script, target, value in rates_set(program):
+        what = program.differs.mixed(script, value)
+        if what:
+            message = f"this sets a learning rate from {what}, so each rank would have another; average the value first"
+            yield decide(CODE, REFUSED, script, target, message)
 
 
 def _decided(
@@ -145,43 +149,47 @@ def _decided(
     return decide(CODE, CHANGED, script, test, message, *edits)
 
 
-def _loops(context: Context, alike: Alike) -> Iterator[Decision]:
+def _loops(context: Context, alike: Alike, told: set[cst.CSTNode]) -> Iterator[Decision]:
     """Loops that train and end, or skip, on a value of one rank: the others would wait for ever."""
     program = context.program
     trained = {sink.node for sink in program.roles.sinks if sink.role == "train"}
     for script in program.scripts:
         for loop in script.tree.nodes(cst.For, cst.While):
-            body = loop.body  # type: ignore[attr-defined]
-            if not program.roles.steps(script, body) and not trained & set(parts(body)):
+            assert isinstance(loop, (cst.For, cst.While))
+            if not program.roles.steps(script, loop.body) and not trained & set(parts(loop.body)):
                 continue
             tests = [loop.test] if isinstance(loop, cst.While) else []
-            tests += [part.test for part in parts(body) if isinstance(part, cst.If) and jumps(part)]
+            tests += [part.test for part in parts(loop.body) if isinstance(part, cst.If) and jumps(part)]
             for test in tests:
-                what = program.decisions.what(script, test)
-                message = (
-                    f"this ends or skips training on {what or program.clock(script, test)}, which differs between ranks: "
-                    "the others would wait for ever; decide on a value that is the same everywhere"
-                )
-                if what:
-                    yield _decided(context, alike, script, test, what, message)
-                elif program.clock(script, test):
-                    yield decide(CODE, REFUSED, script, test, message)
+                yield from _ended(context, alike, script, test, "ends or skips training", told)
 
 
-def _callbacks(context: Context, alike: Alike) -> Iterator[Decision]:
-    """Callbacks that ask ``Model.train`` to stop on a value of one rank."""
-    decisions = context.program.decisions
+def _callbacks(context: Context, alike: Alike, told: set[cst.CSTNode]) -> Iterator[Decision]:
+    """Callbacks that ask ``Model.train`` to stop on a value of one rank, or on its clock."""
     for script in context.program.scripts:
         for call in script.bindings.calls:
             if isinstance(call.func, cst.Attribute) and call.func.attr.value == "request_stop":
-                for home, test in decisions.reached_by(script, call):
-                    what = decisions.what(home, test)
-                    message = (
-                        f"this asks for a stop on {what}, which differs between ranks: the others would wait for ever; "
-                        "decide on a value that is the same everywhere"
-                    )
-                    if what:
-                        yield _decided(context, alike, home, test, what, message)
+                for home, test in context.program.decisions.reached_by(script, call):
+                    yield from _ended(context, alike, home, test, "asks for a stop", told)
+
+
+def _ended(
+    context: Context, alike: Alike, script: Script, test: cst.BaseExpression, does: str, told: set[cst.CSTNode]
+) -> Iterator[Decision]:
+    """Make a condition alike that ends training, or refuse it; a clock cannot be averaged."""
+    what = context.program.decisions.what(script, test)
+    clock = "" if what else time_in(context.program, script, test)
+    if test in told or not (what or clock):
+        return
+    told.add(test)
+    message = (
+        f"this {does} on {what or clock}, which differs between ranks: the others would wait for ever; decide on a value that "
+        "is the same everywhere"
+    )
+    if what:
+        yield _decided(context, alike, script, test, what, message)
+    else:
+        yield decide(CODE, REFUSED, script, test, message)
 
 
 def _schedulers(context: Context) -> Iterator[Decision]:
