@@ -18,6 +18,7 @@ from .helpers import Helpers
 
 # Behind averaged gradients, which stand at 60.
 _ORDER = 61
+_IN_A_LINE = "it is set in the middle of a line; write it on a line of its own"
 # What gives no number, or is asked of many.
 _OF_MANY = frozenset(
     {"any", "all", "max", "min", "argmax", "argmin", "argwhere", "nonzero", "where", "tolist", "append"}
@@ -115,6 +116,8 @@ class _Walk:
         elif isinstance(node, (cst.BinaryOperation, cst.UnaryOperation, *_TRUTHS, cst.IfExp)):
             for child in _operands(node):
                 self._values(script, child)
+        elif isinstance(node, cst.NamedExpr):
+            raise CannotAlike(f"{script.tree.text(node.target)}: {_IN_A_LINE}")
         else:
             raise CannotAlike(f"{script.tree.text(node)} is no plain number")
 
@@ -239,7 +242,7 @@ class _Walk:
     def _line(self, script: Script, node: cst.CSTNode) -> cst.CSTNode:
         line = line_of(script, node)
         if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
-            raise CannotAlike("it is set in the middle of a line; write it on a line of its own")
+            raise CannotAlike(_IN_A_LINE)
         return line
 
     def _root(self, script: Script, statement: cst.CSTNode, text: str) -> None:

@@ -77,6 +77,12 @@ def test_decisions_on_the_own_loss_are_taken_on_its_mean(step: str, where: str) 
             "    if ops.isnan(loss).any():\n        continue\n    opt(grads)\n", 12, "more than one", id="a-loss-a-row"
         ),
         pytest.param("    if loss[0] > 9:\n        continue\n    opt(grads)\n", 12, "taken out", id="part-of-it"),
+        pytest.param(
+            "    opt(grads)\n    if (now := float(loss)) < 9:\n        break\n",
+            13,
+            "now: it is set in the middle of a line; write it on a line of its own",
+            id="named-in-the-condition",
+        ),
         pytest.param("    opt(grads)\n    if time.time() > 9:\n        break\n", 13, "time.time", id="time-limit"),
         pytest.param(
             "    opt(grads)\n    if get_rank() == 0:\n        seen = loss * 2\n    if seen > 9:\n        break\n",
