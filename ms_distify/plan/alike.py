@@ -116,6 +116,10 @@ class _Walk:
         elif isinstance(node, (cst.BinaryOperation, cst.UnaryOperation, *_TRUTHS, cst.IfExp)):
             for child in _operands(node):
                 self._values(script, child)
+        elif isinstance(node, cst.FormattedString):
+            for part in node.parts:
+                if isinstance(part, cst.FormattedStringExpression):
+                    self._values(script, part.expression)
         elif isinstance(node, cst.NamedExpr):
             raise CannotAlike(f"{script.tree.text(node.target)}: {_IN_A_LINE}")
         else:

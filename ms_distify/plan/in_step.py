@@ -43,6 +43,14 @@ def in_step(program: Program) -> Iterator[tuple[Script, cst.CSTNode, str]]:
                 yield script, call, f"the program ends in line {script.line(call)}"
 
 
+def files_loaded(program: Program) -> Iterator[tuple[Script, cst.BaseExpression]]:
+    """Yield the expressions that name the checkpoints that are read."""
+    for script, call, name in program.library_calls:
+        file = argument(call, 0, "ckpt_file_name") if name == names.LOAD_CHECKPOINT else None
+        if file is not None:
+            yield script, file
+
+
 def rates_set(program: Program) -> Iterator[tuple[Script, cst.BaseExpression, cst.BaseExpression]]:
     """Yield where a learning rate is set (an attribute of an optimizer, an entry of a group of parameters), and to what."""
     for script in program.scripts:
@@ -79,4 +87,4 @@ def _loads(call: cst.Call, name: str) -> bool:
     return given is not None and not live
 
 
-__all__ = ["in_step", "rates_set", "time_in"]
+__all__ = ["files_loaded", "in_step", "rates_set", "time_in"]

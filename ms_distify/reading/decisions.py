@@ -66,8 +66,10 @@ class Decisions:
                             yield from self._asked(home, call)
 
     def given(self, script: Script, test: cst.BaseExpression) -> Iterator[Test]:
-        """Yield the conditions that names and attributes in a condition are set to: ``stop = waited > 5``."""
+        """Yield the conditions that names and attributes in a condition are set to, or given as: ``stop = waited > 5``."""
         for part in values(test):
+            if isinstance(part, cst.Name):
+                yield from self._passed(script, part)
             if isinstance(part, (cst.Name, cst.Attribute)):
                 for home, _, value in self.settings(script, part):
                     if value is not None and (isinstance(value, cst.Name) or is_truth(value)):
@@ -75,6 +77,18 @@ class Decisions:
             for home, value in self._returned(script, part):
                 if isinstance(value, (cst.Name, cst.Attribute)) or is_truth(value):
                     yield home, value
+
+    def _passed(self, script: Script, name: cst.Name) -> Iterator[Test]:
+        """Yield what a parameter is given as where its function is called."""
+        for binding in script.bindings.lookup(name):
+            scope = binding.scope.node
+            if binding.kind == "parameter" and isinstance(scope, (cst.FunctionDef, cst.Lambda)):
+                for home, call in self._flow.call_sites(scope):
+                    value = self._flow.argument(home, call, scope, binding.name)
+                    if isinstance(value, tuple) and (
+                        isinstance(value[1], (cst.Name, cst.Attribute)) or is_truth(value[1])
+                    ):
+                        yield value
 
     def _returned(self, script: Script, node: cst.CSTNode) -> Iterator[Test]:
         """Yield what a call of the program's functions, or a property, gives."""

@@ -10,9 +10,9 @@ be another one on each rank, and so would averaged gradients, or a learning rate
 refused. Decisions on the gradients themselves are alike once they are averaged, and step counters are alike anyway; so are
 evaluations of whole data, and with ``--shard-eval`` those with batch normalisation, whose sums ranks exchange.
 
-The same goes for all else that ranks must do alike: running a step or a training, setting a learning rate, loading weights,
-building an optimizer anew, ending the program, and ending the training from a callback (``request_stop``). A failure
-(``raise``, ``sys.exit(1)``) is none of these: the launcher ends the other ranks.
+The same goes for all else that ranks must do alike: running a step or a training, setting a learning rate, loading weights
+and choosing the file they are loaded from, building an optimizer anew, ending the program, and ending the training from a
+callback (``request_stop``). A failure (``raise``, ``sys.exit(1)``) is none of these: the launcher ends the other ranks.
 
 Before::
 
@@ -45,7 +45,7 @@ import libcst as cst
 from ..mindspore import names
 from ..model import Decision, Wrap
 from ..plan.alike import Alike, CannotAlike
-from ..plan.in_step import in_step, rates_set, time_in
+from ..plan.in_step import files_loaded, in_step, rates_set, time_in
 from ..reading.decisions import jumps
 from ..reading.gradients import Application
 from ..reading.roles import parts
@@ -71,6 +71,7 @@ def check(context: Context) -> Iterator[Decision]:
     for script, node, what_for in in_step(context.program):
         for home, test in context.program.decisions.reached_by(script, node):
             yield from _asked(context, alike, home, test, what_for, told)
+    yield from _files_loaded(context, alike, told)
     yield from _schedulers(context)
     yield from _set_by_hand(context)
 
@@ -136,7 +137,13 @@ def _set_by_hand(context: Context) -> Iterator[Decision]:
 
 
 def _decided(
-    context: Context, alike: Alike, script: Script, test: cst.BaseExpression, what: str, message: str
+    context: Context,
+    alike: Alike,
+    script: Script,
+    test: cst.BaseExpression,
+    what: str,
+    message: str,
+    does: str = "this decides from",
 ) -> Decision:
     """Average what a condition is taken from, or refuse it."""
     try:
@@ -145,7 +152,7 @@ def _decided(
         out = " (or use --shard-eval)" if what.startswith("an evaluation") else ""
         return decide(CODE, REFUSED, script, test, f"{message}{out}; it cannot be averaged here: {reason}")
     places = ", ".join(f"{root.text} behind {root.script.where(root.statement)}" for root in roots)
-    message = f"this decides from {what}, which differs between ranks: averaged over the ranks, {places}"
+    message = f"{does} {what}, which differs between ranks: averaged over the ranks, {places}"
     return decide(CODE, CHANGED, script, test, message, *edits)
 
 
@@ -190,6 +197,19 @@ def _ended(
         yield _decided(context, alike, script, test, what, message)
     else:
         yield decide(CODE, REFUSED, script, test, message)
+
+
+def _files_loaded(context: Context, alike: Alike, told: set[cst.CSTNode]) -> Iterator[Decision]:
+    """Checkpoints that are read by a name of each rank's own choice: rank 0 alone has written them, by its choice."""
+    for script, file in files_loaded(context.program):
+        what = context.program.decisions.what(script, file)
+        if what and file not in told:
+            told.add(file)
+            message = (
+                f"which checkpoint is loaded here depends on {what}, so ranks would load different ones, or some that rank "
+                "0 has not written; choose it by a value that is the same everywhere"
+            )
+            yield _decided(context, alike, script, file, what, message, "which checkpoint is loaded here depends on")
 
 
 def _schedulers(context: Context) -> Iterator[Decision]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import HEAD, converted, refused
+from support import HEAD, converted, found, refused, run
 
 START = (
     HEAD
@@ -121,6 +121,39 @@ def test_a_number_of_rounds_follows_the_mean_loss() -> None:
     assert "    loss = epoch()\n    loss = sum_over_ranks(loss, mean=True)\n    for j in range(" in converted(
         EPOCHS + body
     )
+
+
+RESTORED = """\
+    loss = NUMBER
+    if loss < best:
+        best, file = loss, NAME
+        ms.save_checkpoint(net, file)
+def restore(name):
+    ms.load_checkpoint(name, net)
+restore(file)
+"""
+
+
+def test_a_checkpoint_chosen_by_whole_evaluation_data_is_loaded_as_before() -> None:
+    body = "    epoch()\n" + RESTORED.replace("NUMBER", "look()").replace("NAME", "f'{i}_{loss:.3f}.ckpt'")
+    assert found(run(EPOCHS + body), "MSD306") == []
+    assert "num_shards=rank_size" in converted(EPOCHS + body)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param("f'{i}.ckpt'", id="under-a-condition"), pytest.param("f'{loss:.3f}.ckpt'", id="in-the-name")]
+)
+def test_a_checkpoint_chosen_by_the_own_loss_is_chosen_by_its_mean(name: str) -> None:
+    """Rank 0 alone writes checkpoints, by its choice: another rank would look for one that is not there."""
+    body = RESTORED.replace("NUMBER", "epoch()").replace("NAME", name)
+    assert "    loss = epoch()\n    loss = sum_over_ranks(loss, mean=True)\n    if loss < best:" in converted(
+        EPOCHS + body
+    )
+
+
+def test_a_checkpoint_chosen_by_what_cannot_be_averaged_is_refused() -> None:
+    body = "    if epoch() < best:\n        file = f'{i}.ckpt'\nms.load_checkpoint(file, net)\n"
+    refused(EPOCHS + body, "MSD306", BEGIN + 3, "which checkpoint is loaded here depends on the loss of its own rows")
 
 
 def test_rows_that_decide_whether_a_function_that_steps_is_called_are_refused() -> None:
