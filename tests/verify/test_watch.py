@@ -64,6 +64,40 @@ def test_data_is_not_sunk(monkeypatch: pytest.MonkeyPatch, device: str, sinks: b
     assert changes == said
 
 
+RULE = "-" * 66
+PIPELINE = f"\n\n{RULE}\n- Dataset Pipeline Error Message: \n{RULE}\n[ERROR] FOUND\n\n{RULE}\n- C++ Call Stack: (For framework developers) \n"
+STACK = f'\n\n{RULE}\n- Python Call Stack: \n{RULE}\nTraceback (most recent call last):\n  File "a.py", line 4\nOSError: no picture 3\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("", "", id="nothing"),
+        pytest.param("\nNo such file: a\nand more\n", "No such file: a", id="first-line"),
+        pytest.param(
+            "Exception thrown from dataset pipeline. Refer to it. " + PIPELINE.replace("FOUND", "Invalid cifar10 file"),
+            "Invalid cifar10 file",
+            id="pipeline",
+        ),
+        pytest.param(
+            "Syntax error. " + PIPELINE.replace("FOUND", "no rows"), "no rows", id="pipeline-that-is-not-built"
+        ),
+        pytest.param(
+            "Exception thrown from user defined Python function in dataset. "
+            + STACK
+            + PIPELINE.replace("FOUND", "Execute user Python code failed, check 'Python Call Stack' above."),
+            "OSError: no picture 3",
+            id="own-function",
+        ),
+    ],
+)
+def test_the_line_of_an_error_that_says_what_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, text: str, expected: str
+) -> None:
+    monkeypatch.syspath_prepend(str(WATCH))
+    assert importlib.import_module("ms_distify_watch.errors").first_line(text) == expected
+
+
 def test_made_up_data_has_one_name_in_all_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.syspath_prepend(str(WATCH))
     made_up = importlib.import_module("ms_distify_watch.made_up")

@@ -11,14 +11,14 @@ import inspect
 import os
 import sys
 import time
-import traceback
 import zlib
 from collections.abc import Callable
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any
 
 from .after import Actions
-from .log import Log, caller, is_of_program
+from .errors import watch_errors
+from .log import Log, caller
 
 # Of a parameter with more elements, this many are kept, at equal distances; all go into its checksum.
 KEPT_ELEMENTS = 4096
@@ -299,7 +299,7 @@ def watch(course: Course, actions: Actions, divide: int) -> None:
     for name in ("mindspore.nn.optim.optimizer", "mindspore.experimental.optim.optimizer"):
         actions.after(name, optimizers)
     _Reducers(course).watch(actions)
-    _watch_errors(course.log)
+    watch_errors(course.log)
 
 
 def _divides(cls: Any) -> bool:
@@ -346,17 +346,3 @@ class _Reducers:
             return result
 
         cls.__init__, cls.__call__ = __init__, __call__
-
-
-def _watch_errors(log: Log) -> None:
-    original = sys.excepthook
-
-    def excepthook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(trace)]
-        own = [place for place in places if is_of_program(place[0])]
-        place = f"{own[-1][0]}:{own[-1][1]}" if own else None
-        text = (str(error).strip().splitlines() or [""])[0]
-        log.write("error", type=kind.__name__, text=text[:500], at=place)
-        original(kind, error, trace)
-
-    sys.excepthook = excepthook
